@@ -1,0 +1,92 @@
+"""What an operator can ask of the engine. A command carries its actor, its targets, the state it expects them in, and a key
+that makes sending it twice harmless."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from malbox_tui.model.task import TaskState
+
+
+class _Action(msgspec.Struct, frozen=True, tag_field="command", tag=True, kw_only=True):
+    pass
+
+
+class CancelTasks(_Action, frozen=True, kw_only=True):
+    """End tasks for good. `expected` (None: any) is the state the operator saw them in."""
+
+    task_ids: tuple[int, ...]
+    expected: TaskState | None = None
+
+
+class SetPriority(_Action, frozen=True, kw_only=True):
+    """Give pending tasks another priority; higher goes first."""
+
+    task_ids: tuple[int, ...]
+    priority: int
+
+
+class RetryTasks(_Action, frozen=True, kw_only=True):
+    """Make a new task for each of these final ones, with `retry_of` set."""
+
+    task_ids: tuple[int, ...]
+
+
+class ResizeGroup(_Action, frozen=True, kw_only=True):
+    """Give a worker group other limits at once; None leaves one as it is."""
+
+    group: str = "default"
+    min_workers: int | None = None
+    max_workers: int | None = None
+
+
+class PausePool(_Action, frozen=True, kw_only=True):
+    """Take no more tasks; what runs goes on."""
+
+
+class ResumePool(_Action, frozen=True, kw_only=True):
+    """Take tasks again."""
+
+
+class ShutdownMode(StrEnum):
+    """What happens to running tasks: finish them, give them back to the queue, or cancel them."""
+
+    DRAIN = "drain"
+    GIVE_BACK = "give_back"
+    CANCEL = "cancel"
+
+
+class Shutdown(_Action, frozen=True, kw_only=True):
+    """Stop taking tasks and end. Asking again with a harder mode hardens the first."""
+
+    mode: ShutdownMode
+
+
+Action = CancelTasks | SetPriority | RetryTasks | ResizeGroup | PausePool | ResumePool | Shutdown
+
+
+class Command(msgspec.Struct, frozen=True, kw_only=True):
+    """An action by someone. A second command with the same `key` (empty: none) is answered as the first was and does nothing."""
+
+    action: Action
+    actor: str
+    key: str = ""
+
+
+class TargetResult(msgspec.Struct, frozen=True):
+    """What became of one target of a command; `new_task_id` is the task that a retry made."""
+
+    task_id: int
+    done: bool
+    message: str
+    new_task_id: int | None = None
+
+
+class CommandOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What a command did: `done` is false when it was refused whole or for every target."""
+
+    done: bool
+    message: str
+    targets: tuple[TargetResult, ...] = ()

@@ -1,0 +1,149 @@
+"""Every error the product raises on purpose. The message is for the person at the screen: what, which, what to do now."""
+
+from __future__ import annotations
+
+
+class MalboxError(Exception):
+    """Base of all errors below; its text can be shown as it is."""
+
+
+class IllegalTransition(MalboxError):
+    """A task was asked to make a move that the transition table doesn't have; nothing was changed."""
+
+    def __init__(self, state: str, trigger: str) -> None:
+        self.state = state
+        self.trigger = trigger
+        super().__init__(f"A task that is {state} can't take the step {trigger!r}.")
+
+
+class UnknownTask(MalboxError):
+    """No task has this id."""
+
+    def __init__(self, task_id: int) -> None:
+        self.task_id = task_id
+        super().__init__(f"There is no task {task_id}. `malbox-tui tasks` lists those there are.")
+
+
+class StaleTask(MalboxError):
+    """The task was no longer in the state the change expected; nothing was changed."""
+
+    def __init__(self, task_id: int, expected: str) -> None:
+        self.task_id = task_id
+        self.expected = expected
+        super().__init__(f"Task {task_id} is no longer {expected}; look at it again.")
+
+
+class LeaseLost(StaleTask):
+    """The attempt no longer owns its task: another one took it over. Its outcome was not recorded."""
+
+    def __init__(self, task_id: int, expected: str) -> None:
+        super().__init__(task_id, expected)
+        self.args = (f"Another attempt has taken task {task_id} over; this one's outcome was not recorded.",)
+
+
+class StoreError(MalboxError):
+    """The store could not read or write. Nothing of the failed call was kept."""
+
+
+class StoreFull(StoreError):
+    """The disk under the store is full."""
+
+
+class StoreTooNew(StoreError):
+    """The store was written by a newer version of the product."""
+
+    def __init__(self, path: str, found: int, known: int) -> None:
+        self.path = path
+        self.found = found
+        self.known = known
+        super().__init__(
+            f"{path} has store version {found}, this program knows up to {known}. "
+            "Upgrade malbox-tui, or choose another folder with --data-dir."
+        )
+
+
+class DataFolderInUse(MalboxError):
+    """Another process holds the data folder."""
+
+    def __init__(self, folder: str, pid: int | None, since: str | None, command: str | None) -> None:
+        self.folder = folder
+        self.pid = pid
+        self.since = since
+        self.command = command
+        holder = f"process {pid}" if pid is not None else "another process"
+        details = ", ".join(part for part in (f"`{command}`" if command else "", f"since {since}" if since else "") if part)
+        stop = f"stop it (kill {pid})" if pid is not None else "stop it"
+        super().__init__(
+            f"The data folder {folder} is in use by {holder}{f' ({details})' if details else ''}. "
+            f"Wait until it ends, {stop}, or choose another folder with --data-dir."
+        )
+
+
+class SampleMissing(MalboxError):
+    """The quarantine holds no content with this sum."""
+
+    def __init__(self, sha256: str) -> None:
+        self.sha256 = sha256
+        super().__init__(f"The quarantine holds no sample {sha256}. Submit the file again.")
+
+
+class SampleChanged(MalboxError):
+    """The stored content can't be read back as what was stored."""
+
+    def __init__(self, sha256: str, detail: str) -> None:
+        self.sha256 = sha256
+        self.detail = detail
+        super().__init__(f"The stored content of sample {sha256} is damaged ({detail}). Submit the file again.")
+
+
+class RefusedContent(MalboxError):
+    """A content that is not taken as a sample: `reason` is a sentence for a person, `code` is stable for scripts."""
+
+    def __init__(self, code: str, reason: str) -> None:
+        self.code = code
+        self.reason = reason
+        super().__init__(reason)
+
+
+class ConfigError(MalboxError):
+    """A configuration file that can't be used: the message names the file, the key and the remedy."""
+
+    def __init__(self, path: str, key: str | None, problem: str) -> None:
+        self.path = path
+        self.key = key
+        self.problem = problem
+        super().__init__(f"{path}: {f'{key}: ' if key else ''}{problem}")
+
+
+class ManifestError(MalboxError):
+    """A plugin's manifest that can't be used: the message names the file, the key and the remedy."""
+
+    def __init__(self, path: str, key: str | None, problem: str) -> None:
+        self.path = path
+        self.key = key
+        self.problem = problem
+        super().__init__(f"{path}: {f'{key}: ' if key else ''}{problem}")
+
+
+class ConfinementUnavailable(MalboxError):
+    """Confinement was required by the configuration and this host can't give it."""
+
+
+class PluginUnavailable(MalboxError):
+    """A plugin could not be started, or is not ready; `plugin` names it."""
+
+    def __init__(self, plugin: str, problem: str) -> None:
+        self.plugin = plugin
+        self.problem = problem
+        super().__init__(f"The plugin {plugin} can't run: {problem}")
+
+
+class RefusedCommand(MalboxError):
+    """A command that can't be carried out as given; nothing was changed."""
+
+
+class EngineStopped(MalboxError):
+    """The engine no longer takes commands."""
+
+    def __init__(self) -> None:
+        super().__init__("The engine has stopped. Start malbox-tui again; waiting tasks are kept.")

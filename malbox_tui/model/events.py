@@ -1,0 +1,208 @@
+"""What happened in the engine. One event a change, so that a log of events can be replayed to the same screen.
+
+An event's place is `(engine_id, epoch, seq)`: the store's identity, the number of the engine's start, and a number that grows by one
+with each event and never repeats in one store.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from malbox_tui.model.report import PluginStatus, Verdict
+from malbox_tui.model.task import EndedBy, TaskState
+from malbox_tui.model.worker import StopReason, WorkerKind, WorkerState
+
+
+class _Body(msgspec.Struct, frozen=True, tag_field="event", tag=True, kw_only=True):
+    pass
+
+
+class _TaskBody(_Body, frozen=True, tag=True, kw_only=True):
+    task_id: int
+
+
+class TaskCreated(_TaskBody, frozen=True, kw_only=True):
+    """A submission became a task."""
+
+    sha256: str
+    type: str
+    priority: int
+    name: str
+    retry_of: int | None = None
+
+
+class TaskStarting(_TaskBody, frozen=True, kw_only=True):
+    """A worker took the task and loads it."""
+
+    worker: str
+    attempt: int
+
+
+class TaskStageChanged(_TaskBody, frozen=True, kw_only=True):
+    """The task moved on to another state that is not final."""
+
+    state: TaskState
+
+
+class TaskGivenBack(_TaskBody, frozen=True, kw_only=True):
+    """An attempt was interrupted; the task is pending again."""
+
+    reason: str
+    crashes: int
+
+
+class TaskPriorityChanged(_TaskBody, frozen=True, kw_only=True):
+    """A pending task got another priority."""
+
+    priority: int
+
+
+class _TaskEnded(_TaskBody, frozen=True, tag=True, kw_only=True):
+    ended_by: EndedBy
+    reason: str
+    verdict: Verdict | None = None
+
+
+class TaskCompleted(_TaskEnded, frozen=True, kw_only=True):
+    """The task ended with evidence, or with the statement that there is none."""
+
+
+class TaskFailed(_TaskEnded, frozen=True, kw_only=True):
+    """The task ended without what was asked of it."""
+
+
+class TaskTimedOut(_TaskEnded, frozen=True, kw_only=True):
+    """A time limit ended the task; its partial results are kept."""
+
+
+class TaskCanceled(_TaskEnded, frozen=True, kw_only=True):
+    """A person ended the task."""
+
+
+class WorkerStarted(_Body, frozen=True, kw_only=True):
+    """A worker entered its group."""
+
+    worker: str
+    group: str
+    kind: WorkerKind
+
+
+class WorkerChanged(_Body, frozen=True, kw_only=True):
+    """A worker's kind or state is another one now; `task_id` is what it holds."""
+
+    worker: str
+    kind: WorkerKind
+    state: WorkerState
+    task_id: int | None = None
+
+
+class WorkerStopped(_Body, frozen=True, kw_only=True):
+    """A worker left its group; `detail` names the error when the reason is one."""
+
+    worker: str
+    group: str
+    reason: StopReason
+    detail: str = ""
+
+
+class GroupResized(_Body, frozen=True, kw_only=True):
+    """A worker group has other limits now."""
+
+    group: str
+    min_workers: int
+    max_workers: int
+
+
+class PoolPaused(_Body, frozen=True, kw_only=True):
+    """No task is taken until the pool is resumed; what runs goes on."""
+
+    reason: str
+
+
+class PoolResumed(_Body, frozen=True, kw_only=True):
+    """Tasks are taken again."""
+
+
+class PluginStarted(_TaskBody, frozen=True, kw_only=True):
+    """A plugin began its work on a task."""
+
+    plugin: str
+
+
+class PluginStopped(_TaskBody, frozen=True, kw_only=True):
+    """A plugin ended its work on a task."""
+
+    plugin: str
+    status: PluginStatus
+    seconds: float
+
+
+class PluginResultAvailable(_TaskBody, frozen=True, kw_only=True):
+    """A plugin's result is in the result store."""
+
+    plugin: str
+    result_name: str
+
+
+class EngineStarted(_Body, frozen=True, kw_only=True):
+    """The engine began an epoch; `recovered` tasks had been interrupted by the end of the one before."""
+
+    recovered: int
+
+
+class EngineStopping(_Body, frozen=True, kw_only=True):
+    """The engine takes no more tasks; `mode` is drain, give_back or cancel."""
+
+    mode: str
+
+
+EventBody = (
+    TaskCreated
+    | TaskStarting
+    | TaskStageChanged
+    | TaskGivenBack
+    | TaskPriorityChanged
+    | TaskCompleted
+    | TaskFailed
+    | TaskTimedOut
+    | TaskCanceled
+    | WorkerStarted
+    | WorkerChanged
+    | WorkerStopped
+    | GroupResized
+    | PoolPaused
+    | PoolResumed
+    | PluginStarted
+    | PluginStopped
+    | PluginResultAvailable
+    | EngineStarted
+    | EngineStopping
+)
+
+TaskEnded = TaskCompleted | TaskFailed | TaskTimedOut | TaskCanceled
+
+
+class Position(msgspec.Struct, frozen=True, order=True):
+    """A place in an engine's stream of events; the next event has a higher `seq`."""
+
+    engine_id: str
+    epoch: int
+    seq: int
+
+
+class Event(msgspec.Struct, frozen=True):
+    """One thing that happened, when (seconds since the epoch), and where in the stream.
+
+    Progress and other passing news have the place of the durable event before them and `durable` False: they are not stored.
+    """
+
+    position: Position
+    at: float
+    body: EventBody
+    durable: bool = True
+
+
+class Gap(msgspec.Struct, frozen=True):
+    """A subscriber fell behind: events before `resumes_after` were dropped for it. It re-reads the overview."""
+
+    resumes_after: Position

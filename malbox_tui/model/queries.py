@@ -1,0 +1,54 @@
+"""What can be asked about tasks. No answer holds more than `MAX_ROWS` rows: the engine filters and sorts, the asker shows a window."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from malbox_tui.model.sample import Sample
+from malbox_tui.model.task import Task, TaskState
+
+MAX_ROWS = 1000
+
+
+class TaskSort(StrEnum):
+    """How tasks are ordered. `queue`: as they will be taken (priority first); `newest` and `oldest` by id."""
+
+    NEWEST = "newest"
+    OLDEST = "oldest"
+    QUEUE = "queue"
+    ENDED = "ended"
+
+
+class TaskFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """All given conditions must hold; None asks nothing. `name_contains` is compared with the raw bytes of the names."""
+
+    task_ids: tuple[int, ...] | None = None
+    states: frozenset[TaskState] | None = None
+    sha256_prefix: str | None = None
+    name_contains: bytes | None = None
+
+
+class TaskQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Which tasks, in which order, and which window of them."""
+
+    where: TaskFilter = TaskFilter()
+    sort: TaskSort = TaskSort.NEWEST
+    offset: int = 0
+    limit: int = 100
+
+
+class TaskRecord(msgspec.Struct, frozen=True):
+    """A task together with its sample."""
+
+    task: Task
+    sample: Sample
+
+
+class TaskPage(msgspec.Struct, frozen=True, kw_only=True):
+    """A window of the tasks that match; `total` is how many match in all, `clock` the engine's time of the answer."""
+
+    rows: tuple[TaskRecord, ...]
+    total: int
+    clock: float

@@ -1,0 +1,161 @@
+"""What plugins found: verdicts, reports of Malbox's shape, and the record of one plugin's run.
+
+Verdicts are ordered `unknown < clean < suspicious < malicious`; a sample's is the worst of its latest plugin reports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+
+class Classification(StrEnum):
+    """What a plugin thinks of a sample, from the least to the most worrying."""
+
+    UNKNOWN = "unknown"
+    CLEAN = "clean"
+    SUSPICIOUS = "suspicious"
+    MALICIOUS = "malicious"
+
+    @property
+    def severity(self) -> int:
+        """0 for unknown up to 3 for malicious."""
+        return list(Classification).index(self)
+
+
+class Confidence(StrEnum):
+    """How sure a plugin is of its verdict."""
+
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+
+    @property
+    def rank(self) -> int:
+        """0 for low up to 2 for high."""
+        return list(Confidence).index(self)
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """A judgement: score 0 to 100 (None: not scored), labels such as family names or rule names."""
+
+    classification: Classification
+    score: int | None = None
+    confidence: Confidence | None = None
+    labels: tuple[str, ...] = ()
+
+
+class ResultRef(msgspec.Struct, frozen=True):
+    """One result in the result store. `format` is json, bytes or file; `path` is relative to the result store's root."""
+
+    name: str
+    format: str
+    size_bytes: int
+    sha256: str
+    path: str
+
+
+class PluginStatus(StrEnum):
+    """How one plugin's run on one task ended."""
+
+    COMPLETED = "completed"
+    FAILED = "failed"
+    TIMED_OUT = "timed_out"
+    CANCELED = "canceled"
+
+
+class PluginRun(msgspec.Struct, frozen=True):
+    """One plugin's run on one task. `reason` says what went wrong, empty when nothing did."""
+
+    name: str
+    version: str
+    status: PluginStatus
+    seconds: float
+    results: tuple[ResultRef, ...] = ()
+    verdict: Verdict | None = None
+    reason: str = ""
+
+
+class Identification(msgspec.Struct, frozen=True):
+    """What kind of content a sample is. `kind` is short (pe, elf, script, …); None elsewhere means: not known, or any."""
+
+    kind: str
+    mime: str | None = None
+    platform: str | None = None
+    arch: str | None = None
+    description: str | None = None
+
+
+class Indicator(msgspec.Struct, frozen=True):
+    """An indicator of compromise: its kind (ipv4, domain, url, sha256, …) and value."""
+
+    kind: str
+    value: str
+    context: str | None = None
+    first_seen: str | None = None
+
+
+class Technique(msgspec.Struct, frozen=True):
+    """A technique of MITRE ATT&CK, such as T1055."""
+
+    id: str
+    name: str
+    evidence: str | None = None
+
+
+class ArtifactRef(msgspec.Struct, frozen=True):
+    """A result that a report points at by name."""
+
+    result_name: str
+    kind: str
+    description: str | None = None
+
+
+class Section(msgspec.Struct, frozen=True):
+    """A titled part of a report. Blocks are typed by their `type` and kept as the plugin sent them."""
+
+    id: str
+    title: str
+    blocks: tuple[dict[str, Any], ...] = ()
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """A plugin's report: the JSON result with the reserved name `report`."""
+
+    plugin_id: str
+    plugin_version: str
+    display_name: str | None = None
+    summary: str | None = None
+    verdict: Verdict | None = None
+    labels: tuple[str, ...] = ()
+    indicators: tuple[Indicator, ...] = ()
+    ttps: tuple[Technique, ...] = ()
+    artifacts: tuple[ArtifactRef, ...] = ()
+    sections: tuple[Section, ...] = ()
+    raw: Any = None
+
+
+REPORT_RESULT = "report"
+"""The reserved name of the result that holds a plugin's report."""
+
+
+def worst(verdicts: Iterable[Verdict]) -> Verdict | None:
+    """The worst classification, the highest score, its best confidence, and all labels in the order seen.
+
+    None when there is no verdict at all.
+    """
+    found = list(verdicts)
+    if not found:
+        return None
+    classification = max((v.classification for v in found), key=lambda c: c.severity)
+    scores = [v.score for v in found if v.score is not None]
+    sure = [v.confidence for v in found if v.confidence is not None and v.classification is classification]
+    return Verdict(
+        classification=classification,
+        score=max(scores) if scores else None,
+        confidence=max(sure, key=lambda c: c.rank) if sure else None,
+        labels=tuple(dict.fromkeys(label for v in found for label in v.labels)),
+    )

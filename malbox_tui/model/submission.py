@@ -1,0 +1,90 @@
+"""What comes in, and the account of it: accepted, duplicate of, refused because. Nothing is silent."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+import msgspec
+
+from malbox_tui.model.sample import SampleName
+from malbox_tui.model.task import RequirementClass, TaskState
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """Why something was not taken: `code` is stable for scripts, `reason` is a sentence for a person."""
+
+    code: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """One thing that a client found: its name, and either its content in chunks or why it has none.
+
+    `content` may end by raising `RefusedContent`, which refuses this offer and no other.
+    """
+
+    name: SampleName
+    content: AsyncIterator[bytes] | None = None
+    refusal: Refusal | None = None
+
+
+class SubmissionOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What is asked of all samples of one submission. `again` analyses content that already has a completed task once more."""
+
+    priority: int = 1
+    timeout_s: float | None = None
+    again: bool = False
+    requires: RequirementClass = RequirementClass()
+
+
+class Accepted(msgspec.Struct, frozen=True, tag="accepted"):
+    """The content became a new task."""
+
+    name: SampleName
+    sha256: str
+    size_bytes: int
+    task_id: int
+
+
+class Duplicate(msgspec.Struct, frozen=True, tag="duplicate"):
+    """The content already has a task: one that is completed, or one that this submission joins (`state` tells)."""
+
+    name: SampleName
+    sha256: str
+    size_bytes: int
+    task_id: int
+    state: TaskState
+
+
+class Refused(msgspec.Struct, frozen=True, tag="refused"):
+    """The offer was not taken."""
+
+    name: SampleName
+    refusal: Refusal
+
+
+Receipt = Accepted | Duplicate | Refused
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """One receipt for each offer of a submission, in the order they were offered."""
+
+    receipts: tuple[Receipt, ...] = field(default=())
+
+    @property
+    def accepted(self) -> list[Accepted]:
+        """The offers that became tasks."""
+        return [receipt for receipt in self.receipts if isinstance(receipt, Accepted)]
+
+    @property
+    def duplicates(self) -> list[Duplicate]:
+        """The offers whose content already has a task."""
+        return [receipt for receipt in self.receipts if isinstance(receipt, Duplicate)]
+
+    @property
+    def refused(self) -> list[Refused]:
+        """The offers that were not taken."""
+        return [receipt for receipt in self.receipts if isinstance(receipt, Refused)]

@@ -1,0 +1,385 @@
+"""What the engine needs of the world, and what the world may ask of the engine. Each port is a contract; each adapter passes
+its contract suite (`tests/contracts/`).
+
+Every call may raise `MalboxError`s; which, is said at the call. Cancelling a call leaves what is said there, else nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from malbox_tui.model.commands import Command, CommandOutcome
+from malbox_tui.model.events import Event, EventBody, Gap, Position
+from malbox_tui.model.overview import Overview
+from malbox_tui.model.queries import TaskPage, TaskQuery
+from malbox_tui.model.report import Identification, PluginRun, ResultRef
+from malbox_tui.model.sample import SampleName
+from malbox_tui.model.submission import Account, Offer, Receipt, SubmissionOptions
+from malbox_tui.model.task import RequirementClass, Task, TaskState
+
+
+class Clock(Protocol):
+    """Wall time."""
+
+    def now(self) -> float:
+        """Seconds since the epoch, UTC."""
+        ...
+
+
+# --- the store -----------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class StoreIdentity:
+    """Who a store is. `epoch` is the number of this opening, `last_seq` the last event's number, `counts` tasks by state."""
+
+    engine_id: str
+    epoch: int
+    last_seq: int
+    counts: dict[TaskState, int]
+
+
+@dataclass(frozen=True, slots=True)
+class PendingEntry:
+    """What the queue holds of a pending task."""
+
+    task_id: int
+    priority: int
+    requires: RequirementClass
+
+
+@dataclass(frozen=True, slots=True)
+class NewTask:
+    """A task to add; `name` is None when no new name came with it (a retry)."""
+
+    sha256: str
+    size_bytes: int
+    name: SampleName | None
+    at: float
+    priority: int
+    timeout_s: float
+    requires: RequirementClass
+    again: bool = False
+    retry_of: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What became of a `NewTask`: `created` is false when the content's `task` was completed before, or still has to end."""
+
+    task: Task
+    created: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRequest:
+    """One worker's wish to own one pending task until `lease_until`; `token` fences the attempt and is never used twice."""
+
+    task_id: int
+    worker: str
+    token: str
+    at: float
+    lease_until: float
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One move of one task: from the value the caller holds to the next, with the news of it.
+
+    It is made only if the stored task has the same state and token as `before`.
+    """
+
+    before: Task
+    after: Task
+    news: EventBody
+    at: float
+
+
+class Store(Protocol):
+    """Tasks, samples and events, durable. All writes of one store come from one engine.
+
+    - *Stored first, said second*: `on_commit` is called on the loop's thread, after the commit and before the awaiting caller goes on,
+      with the events of one commit in order.
+    - Awaiting a write returns after the commit; a cancelled wait doesn't undo a write that was handed over.
+    - Writes of one task are applied in the order of the calls. Reads see everything that was committed before the call.
+    - A failed commit raises `StoreError` (`StoreFull` when the disk is) in each of its writes and keeps nothing of them.
+    """
+
+    async def open(self, on_commit: Callable[[Sequence[Event]], None]) -> StoreIdentity:
+        """Make the store usable, migrating it if it is older. Begins a new epoch. Raises `StoreTooNew`, `StoreError`."""
+        ...
+
+    async def close(self) -> None:
+        """Write what is waiting and let go of everything. A second call does nothing."""
+        ...
+
+    async def add(self, new: NewTask) -> Added:
+        """Add the sample (or the name to it) and its task, with `TaskCreated`.
+
+        Unless `again` or `retry_of` is set, content with a task that is pending or owned joins that one, and content with a completed
+        task (the latest) is a duplicate of it: no task is made, the name is kept. With `again`, only a pending or owned task is joined.
+        """
+        ...
+
+    async def claim(self, request: ClaimRequest) -> Task | None:
+        """The task, owned by the requester, with `TaskStarting`; None if it is no longer pending (the losing claimer)."""
+        ...
+
+    def write(self, change: Change) -> Awaitable[None]:
+        """Hand a change over, in order; await the answer to know it durable.
+
+        The answer raises `LeaseLost` (if `before` was owned) or `StaleTask` when the stored task was no longer as `before`; nothing
+        of that change is then kept. An answer nobody awaits is not an error; what it would have raised is logged.
+        """
+        ...
+
+    def note(self, at: float, news: EventBody) -> None:
+        """Hand over news that belongs to no task's move; it is stored and told in order with the changes."""
+        ...
+
+    async def renew(self, tokens: Sequence[str], lease_until: float) -> frozenset[str]:
+        """Extend the leases of these attempts. Returns the tokens that own nothing any more."""
+        ...
+
+    async def identify(self, sha256: str, identification: Identification) -> None:
+        """Keep what kind of content a sample is."""
+        ...
+
+    async def pending(self) -> Sequence[PendingEntry]:
+        """All pending tasks, ids and class only, in no order."""
+        ...
+
+    async def owned(self) -> Sequence[Task]:
+        """All tasks that an attempt owns: at start-up, those that the end of the last epoch interrupted."""
+        ...
+
+    async def tasks(self, query: TaskQuery, clock: float) -> TaskPage:
+        """The window of tasks that `query` asks for."""
+        ...
+
+    async def events(self, after: int, limit: int) -> Sequence[Event]:
+        """At most `limit` stored events with a `seq` above `after`, in order."""
+        ...
+
+
+# --- samples and results ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class StoredContent:
+    """A content that the quarantine holds durably."""
+
+    sha256: str
+    size_bytes: int
+
+
+class Quarantine(Protocol):
+    """Where samples are kept: by content, neutered at rest, never executable, readable by the owner alone."""
+
+    async def open(self) -> None:
+        """Make it usable; leftovers of interrupted calls are removed."""
+        ...
+
+    async def store(self, content: AsyncIterator[bytes], max_bytes: int) -> StoredContent:
+        """Keep a content; durable when this returns. The same content again costs no space.
+
+        Raises `RefusedContent` (`empty`, `too_large`, or whatever `content` raises), `StoreError`, `StoreFull`. Cancelled or
+        failed: nothing is kept.
+        """
+        ...
+
+    async def extract(self, sha256: str, target: Path) -> int:
+        """Write the content as it came into the new file `target`, mode 0444; returns its size in bytes.
+
+        The sum is checked on the way. Raises `SampleMissing`, `SampleChanged`, `StoreError`; no file is left then.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Finish what is under way and let go. A second call does nothing."""
+        ...
+
+
+class ResultWriter(Protocol):
+    """One result on its way to disk. Either `commit` or `abort` ends it."""
+
+    def write(self, chunk: bytes) -> None:
+        """Append; small and buffered, so it may be called on the loop."""
+        ...
+
+    def commit(self) -> ResultRef:
+        """The result is whole: it appears under its name, atomically. A result of the same name is replaced."""
+        ...
+
+    def abort(self) -> None:
+        """Forget it."""
+        ...
+
+
+class ResultStore(Protocol):
+    """Where results are kept: one folder a task and attempt, one file a result."""
+
+    async def open(self) -> None:
+        """Make it usable."""
+        ...
+
+    def begin(self, task_id: int, token: str, plugin: str, name: str, format: str) -> ResultWriter:
+        """A writer for one result. Raises ValueError when `name` is not a plain file name."""
+        ...
+
+    async def settle(self, task_id: int, token: str) -> None:
+        """Make the attempt's results durable, and remove those of the task's other attempts."""
+        ...
+
+    async def discard(self, task_id: int, token: str) -> None:
+        """Remove the attempt's results."""
+        ...
+
+    async def read(self, reference: ResultRef, max_bytes: int) -> bytes:
+        """At most `max_bytes` of a result. Raises `StoreError` when it is gone."""
+        ...
+
+    async def close(self) -> None:
+        """Finish what is under way and let go. A second call does nothing."""
+        ...
+
+
+# --- plugins ---------------------------------------------------------------------------------------------------------------------
+
+
+class StopSignal(Protocol):
+    """Says once that work is to end, and why; it never takes that back."""
+
+    @property
+    def reason(self) -> str | None:
+        """Why to stop; None while there is no need to."""
+        ...
+
+    async def wait(self) -> str:
+        """Returns the reason as soon as there is one."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PluginInfo:
+    """One plugin as it takes part in analyses."""
+
+    name: str
+    version: str
+    description: str
+    task_types: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PluginJob:
+    """One attempt's work for the plugins: the sample lies in the bench's inbox under `sample_name`."""
+
+    task_id: int
+    token: str
+    sample_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What the plugins made of a sample: a run for each, and what kind of content it is, if one of them said so."""
+
+    runs: tuple[PluginRun, ...]
+    identification: Identification | None = None
+
+
+class PluginBench(Protocol):
+    """A place for one task at a time: a folder that the plugins' processes can read and not write, and those processes."""
+
+    @property
+    def inbox(self) -> Path:
+        """The folder that samples are put into; empty when the bench is handed out."""
+        ...
+
+    async def run(self, job: PluginJob, stop: StopSignal) -> Findings:
+        """Run all plugins on the sample and return what they found.
+
+        A plugin that fails, crashes, floods or lies makes its own run `failed` and harms no other. When `stop` speaks, plugins are
+        asked to end; after the grace period their whole process trees are killed; then this returns what there is, the unfinished
+        runs as `canceled` (or `timed_out` when the reason is "timeout"). Cancelled: everything is killed at once.
+        """
+        ...
+
+
+class PluginRunner(Protocol):
+    """Runs host plugins in confined processes, one for each plugin and busy bench."""
+
+    async def open(self) -> Sequence[PluginInfo]:
+        """Make the plugins ready. Raises `PluginUnavailable`, `ManifestError`, `ConfinementUnavailable`."""
+        ...
+
+    async def acquire(self) -> PluginBench:
+        """A bench that nobody else uses; processes that are idle are taken first. Never waits for another bench."""
+        ...
+
+    async def release(self, bench: PluginBench) -> None:
+        """Take a bench back; its inbox is emptied."""
+        ...
+
+    async def trim(self, benches: int) -> None:
+        """End the processes of idle benches until at most `benches` benches are left, in use or not."""
+        ...
+
+    @property
+    def isolation(self) -> str:
+        """How strongly plugins are confined, in words."""
+        ...
+
+    async def close(self) -> None:
+        """End all processes. A second call does nothing."""
+        ...
+
+
+# --- doors -----------------------------------------------------------------------------------------------------------------------
+
+
+class Intake(Protocol):
+    """Finds samples on the client's side."""
+
+    def offers(self, paths: Sequence[bytes]) -> AsyncIterator[Offer]:
+        """An offer for each file under `paths` (folders recursively, in byte order of names), and one for each thing that can't be
+        a sample, with the reason. Nothing is opened before its offer is asked for; links are not followed."""
+        ...
+
+
+class Client(Protocol):
+    """The only door to an engine, wherever it runs. Every call may raise `EngineStopped`."""
+
+    async def do(self, command: Command) -> CommandOutcome:
+        """Carry out a command. A refused one is an outcome, not an error."""
+        ...
+
+    async def submit(
+        self,
+        offers: AsyncIterator[Offer],
+        options: SubmissionOptions,
+        on_receipt: Callable[[Receipt], None] | None = None,
+    ) -> Account:
+        """Take offers as they come; each receipt is told as soon as it stands, and all are returned at the end."""
+        ...
+
+    async def overview(self) -> Overview:
+        """The engine at this moment."""
+        ...
+
+    async def query(self, query: TaskQuery) -> TaskPage:
+        """A window of tasks."""
+        ...
+
+    async def read(self, reference: ResultRef, max_bytes: int) -> bytes:
+        """At most `max_bytes` of a result."""
+        ...
+
+    def events(self, after: Position | None) -> AsyncIterator[Event | Gap]:
+        """Events from now on (None), or from a place on; a `Gap` where some were dropped because the reader was slow.
+
+        A place of another engine, or one too old to be served, begins with a `Gap`. Ends when the engine stops.
+        """
+        ...
