@@ -1,0 +1,85 @@
+"""The settings of an engine, with the defaults of a configuration file that says nothing. Each one does what its comment says."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import msgspec
+
+_Count = Annotated[int, msgspec.Meta(ge=0, le=1024)]
+_Seconds = Annotated[float, msgspec.Meta(gt=0, le=7 * 86400)]
+_Positive = Annotated[int, msgspec.Meta(gt=0)]
+
+
+class _Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    pass
+
+
+class GeneralSettings(_Section, frozen=True, kw_only=True):
+    """[general]: the worker group `default`."""
+
+    max_workers: _Count = 4
+    min_workers: _Count = 1
+    idle_timeout_ms: Annotated[int, msgspec.Meta(ge=1, le=86_400_000)] = 60_000
+
+
+class IntakeSettings(_Section, frozen=True, kw_only=True):
+    """[intake]: what is taken as a sample."""
+
+    max_sample_bytes: _Positive = 512 * 1024 * 1024
+
+
+class AnalysisSettings(_Section, frozen=True, kw_only=True):
+    """[analysis]: the limits of one attempt."""
+
+    timeout_s: _Seconds = 300.0
+    """How long the plugins may take together on one sample."""
+    cancel_grace_s: _Seconds = 5.0
+    """How long a plugin that was asked to stop may take before its process tree is killed."""
+    lease_s: _Seconds = 30.0
+    """How long an attempt owns its task without renewing."""
+    max_crashes: Annotated[int, msgspec.Meta(ge=1, le=100)] = 3
+    """After so many crashes in a row with the task running, it is failed."""
+
+
+class Isolation(StrEnum):
+    """How plugins are confined: with bubblewrap where it works, only with bubblewrap, or by resource limits alone."""
+
+    AUTO = "auto"
+    REQUIRED = "required"
+    LIMITS = "limits"
+
+
+class ConfinementSettings(_Section, frozen=True, kw_only=True):
+    """[confinement]: the walls round each plugin process."""
+
+    isolation: Isolation = Isolation.AUTO
+    memory_mb: Annotated[int, msgspec.Meta(ge=64)] = 1024
+    """Address space of one plugin process."""
+    scratch_mb: _Positive = 256
+    """What a plugin may write to its private temporary folder."""
+
+
+class PluginSettings(_Section, frozen=True, kw_only=True):
+    """[plugins]: which run, what they may produce, and their own options."""
+
+    disabled: tuple[str, ...] = ()
+    max_output_bytes: _Positive = 256 * 1024
+    """stdout and stderr of one plugin that are kept for one task; the rest is cut, and marked so."""
+    max_result_bytes: _Positive = 64 * 1024 * 1024
+    """One result."""
+    max_results: _Positive = 256
+    """Results of one plugin for one task."""
+    config: dict[str, dict[str, str]] = {}
+    """[plugins.config.NAME]: handed to the plugin NAME over the defaults of its manifest."""
+
+
+class Settings(_Section, frozen=True, kw_only=True):
+    """A whole configuration."""
+
+    general: GeneralSettings = GeneralSettings()
+    intake: IntakeSettings = IntakeSettings()
+    analysis: AnalysisSettings = AnalysisSettings()
+    confinement: ConfinementSettings = ConfinementSettings()
+    plugins: PluginSettings = PluginSettings()
