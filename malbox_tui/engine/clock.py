@@ -1,0 +1,33 @@
+"""Time for the engine: the wall clock, sleeping, and alarms. Nothing else in the product sleeps or sets timers.
+
+Durations follow the event loop's own clock (`loop.time()`), so a simulation that owns the loop owns them too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+
+
+class SystemClock:
+    """The machine's wall time."""
+
+    def now(self) -> float:
+        """Seconds since the epoch, UTC."""
+        return time.time()  # noqa: TID251 - the adapter of the Clock port
+
+
+async def sleep(seconds: float) -> None:
+    """Wait on the loop's clock."""
+    await asyncio.sleep(seconds)  # noqa: TID251 - the one place
+
+
+def monotonic() -> float:
+    """Seconds on the loop's clock, for durations only."""
+    return asyncio.get_running_loop().time()
+
+
+def alarm(seconds: float, ring: Callable[[], object]) -> asyncio.TimerHandle:
+    """Call `ring` on the loop in `seconds`, unless the returned handle is cancelled before."""
+    return asyncio.get_running_loop().call_later(seconds, ring)

@@ -1,0 +1,203 @@
+"""Carries out commands. Each action is one method; what it did to each target is said, and a refused command changes nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from malbox_tui.engine.cancellation import CancelReason, CancelToken
+from malbox_tui.engine.executor import Attempt
+from malbox_tui.engine.lifecycle import Lifecycle
+from malbox_tui.engine.queue import TaskQueue
+from malbox_tui.engine.worker_pool import WorkerPool
+from malbox_tui.model.commands import (
+    CancelTasks,
+    Command,
+    CommandOutcome,
+    PausePool,
+    ResizeGroup,
+    ResumePool,
+    RetryTasks,
+    SetPriority,
+    Shutdown,
+    ShutdownMode,
+    TargetResult,
+)
+from malbox_tui.model.errors import RefusedCommand, StaleTask, StoreError, UnknownTask
+from malbox_tui.model.queries import TaskFilter, TaskQuery, TaskRecord
+from malbox_tui.model.task import EndedBy, TaskState, Trigger
+from malbox_tui.ports import Clock, NewTask, Store
+
+REMEMBERED_KEYS = 1000
+MAX_PRIORITY = 1_000_000
+
+
+class CommandDesk:
+    """Carries out the actions of operators. `attempts` and `tokens` are the engine's own books of what runs, by task id."""
+
+    def __init__(
+        self,
+        *,
+        lifecycle: Lifecycle,
+        store: Store,
+        wall: Clock,
+        queue: TaskQueue,
+        pool: WorkerPool,
+        attempts: Mapping[int, Attempt],
+        tokens: Mapping[int, CancelToken],
+        stop: Callable[[ShutdownMode], None],
+    ) -> None:
+        self._lifecycle = lifecycle
+        self._store = store
+        self._wall = wall
+        self._queue = queue
+        self._pool = pool
+        self._attempts = attempts
+        self._tokens = tokens
+        self._stop = stop
+        self._answered: OrderedDict[str, asyncio.Future[CommandOutcome]] = OrderedDict()
+        self._handlers: dict[type, Callable[[Any, str], Awaitable[CommandOutcome]]] = {
+            CancelTasks: self._cancel_tasks,
+            SetPriority: self._set_priority,
+            RetryTasks: self._retry_tasks,
+            ResizeGroup: self._resize,
+            PausePool: self._pause,
+            ResumePool: self._resume,
+            Shutdown: self._shut_down,
+        }
+
+    async def do(self, command: Command) -> CommandOutcome:
+        """Carry out a command, or give the answer that its key had before (of the latest `REMEMBERED_KEYS`)."""
+        if not command.key:
+            return await self._carry_out(command)
+        if (earlier := self._answered.get(command.key)) is not None:
+            return await asyncio.shield(earlier)
+        answer: asyncio.Future[CommandOutcome] = asyncio.get_running_loop().create_future()
+        self._answered[command.key] = answer
+        if len(self._answered) > REMEMBERED_KEYS:
+            self._answered.popitem(last=False)
+        try:
+            outcome = await self._carry_out(command)
+        except BaseException:
+            # Not answered, so not remembered: sending it again may do it.
+            self._answered.pop(command.key, None)
+            answer.cancel()
+            raise
+        answer.set_result(outcome)
+        return outcome
+
+    async def _carry_out(self, command: Command) -> CommandOutcome:
+        try:
+            return await self._handlers[type(command.action)](command.action, command.actor)
+        except (RefusedCommand, StoreError) as error:
+            return CommandOutcome(done=False, message=str(error))
+
+    # --- tasks -------------------------------------------------------------------------------------------------------------------
+
+    async def _cancel_tasks(self, action: CancelTasks, actor: str) -> CommandOutcome:
+        return _summed("canceled", [await self._cancel(task_id, action.expected, actor) for task_id in action.task_ids])
+
+    async def _cancel(self, task_id: int, expected: TaskState | None, actor: str) -> TargetResult:
+        while True:
+            record = await self._record(task_id)
+            if record is None:
+                return _not_done(task_id, str(UnknownTask(task_id)))
+            state = record.task.state
+            if expected is not None and state is not expected:
+                return _not_done(task_id, f"Task {task_id} is {state} by now, not {expected}; it was left alone.")
+            if state.is_final:
+                return _not_done(task_id, f"Task {task_id} is already {state}.")
+            if (token := self._tokens.get(task_id)) is not None:
+                return self._cancel_attempt(task_id, token, actor)
+            try:
+                await self._lifecycle.end_pending(
+                    record.task, Trigger.CANCEL, EndedBy.USER, f"Canceled by {actor} while it waited."
+                )
+            except StaleTask:
+                # A worker took it between the look and the write; look again.
+                continue
+            self._queue.discard(task_id)
+            return TargetResult(task_id, True, f"Task {task_id} is canceled.")
+
+    def _cancel_attempt(self, task_id: int, token: CancelToken, actor: str) -> TargetResult:
+        attempt = self._attempts.get(task_id)
+        if attempt is not None and attempt.outcome is not None:
+            return _not_done(task_id, f"Task {task_id} is ending already, as {attempt.outcome.state}.")
+        if token.cancel(CancelReason.USER, actor) or token.reason is CancelReason.USER:
+            return TargetResult(task_id, True, f"Task {task_id} was asked to stop.")
+        return _not_done(task_id, f"Task {task_id} is being stopped already ({token.reason}).")
+
+    async def _set_priority(self, action: SetPriority, _actor: str) -> CommandOutcome:
+        if abs(action.priority) > MAX_PRIORITY:
+            raise RefusedCommand(f"Priority {action.priority}: it must be between {-MAX_PRIORITY} and {MAX_PRIORITY}.")
+        return _summed("re-ordered", [await self._reprioritize(task_id, action.priority) for task_id in action.task_ids])
+
+    async def _reprioritize(self, task_id: int, priority: int) -> TargetResult:
+        record = await self._record(task_id)
+        if record is None:
+            return _not_done(task_id, str(UnknownTask(task_id)))
+        if record.task.state is not TaskState.PENDING or task_id in self._tokens:
+            return _not_done(task_id, f"Task {task_id} is {record.task.state}; only a waiting task can be re-ordered.")
+        try:
+            await self._lifecycle.set_priority(record.task, priority)
+        except StaleTask as error:
+            return _not_done(task_id, str(error))
+        self._queue.reprioritize(task_id, priority)
+        return TargetResult(task_id, True, f"Task {task_id} has priority {priority}.")
+
+    async def _retry_tasks(self, action: RetryTasks, _actor: str) -> CommandOutcome:
+        return _summed("retried", [await self._retry(task_id) for task_id in action.task_ids])
+
+    async def _retry(self, task_id: int) -> TargetResult:
+        record = await self._record(task_id)
+        if record is None:
+            return _not_done(task_id, str(UnknownTask(task_id)))
+        task = record.task
+        if not task.state.is_final:
+            return _not_done(task_id, f"Task {task_id} is {task.state}; only a task that has ended can be retried.")
+        added = await self._lifecycle.create(
+            NewTask(
+                sha256=task.sha256,
+                size_bytes=record.sample.size_bytes,
+                name=None,
+                at=self._wall.now(),
+                priority=task.priority,
+                timeout_s=task.timeout_s,
+                requires=task.requires,
+                retry_of=task_id,
+            )
+        )
+        return TargetResult(task_id, True, f"Task {added.task.id} retries task {task_id}.", added.task.id)
+
+    async def _record(self, task_id: int) -> TaskRecord | None:
+        page = await self._store.tasks(TaskQuery(where=TaskFilter(task_ids=(task_id,))), self._wall.now())
+        return page.rows[0] if page.rows else None
+
+    # --- the pool ----------------------------------------------------------------------------------------------------------------
+
+    async def _resize(self, action: ResizeGroup, _actor: str) -> CommandOutcome:
+        return CommandOutcome(done=True, message=self._pool.resize(action.group, action.min_workers, action.max_workers))
+
+    async def _pause(self, _action: PausePool, actor: str) -> CommandOutcome:
+        self._pool.pause(f"paused by {actor}")
+        return CommandOutcome(done=True, message="Paused: no task is taken; what runs goes on.")
+
+    async def _resume(self, _action: ResumePool, _actor: str) -> CommandOutcome:
+        self._pool.resume()
+        return CommandOutcome(done=True, message="Resumed.")
+
+    async def _shut_down(self, action: Shutdown, _actor: str) -> CommandOutcome:
+        self._stop(action.mode)
+        return CommandOutcome(done=True, message=f"Stopping ({action.mode.value.replace('_', ' ')}).")
+
+
+def _not_done(task_id: int, message: str) -> TargetResult:
+    return TargetResult(task_id, False, message)
+
+
+def _summed(verb: str, targets: list[TargetResult]) -> CommandOutcome:
+    done = sum(target.done for target in targets)
+    message = targets[0].message if len(targets) == 1 else f"{done} of {len(targets)} tasks {verb}."
+    return CommandOutcome(done=done > 0, message=message, targets=tuple(targets))

@@ -1,0 +1,310 @@
+"""The front door: everything an operator or a script can ask is answered here (`Client`), and everything inside is put together here.
+
+`run` is the engine's whole life on one event loop: open, recover, work until told to stop, stop in a bounded time, close. Until it has
+called `on_ready`, nothing else may be called.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+
+from malbox_tui.config.settings import Settings
+from malbox_tui.engine import clock
+from malbox_tui.engine.bus import Bus, replayed_then_live
+from malbox_tui.engine.cancellation import CancelReason, CancelToken
+from malbox_tui.engine.commands import CommandDesk
+from malbox_tui.engine.executor import Attempt, Executor
+from malbox_tui.engine.leases import LeaseKeeper
+from malbox_tui.engine.lifecycle import STORE_RETRY_S, Lifecycle
+from malbox_tui.engine.metrics import TaskCounts
+from malbox_tui.engine.queue import TaskQueue
+from malbox_tui.engine.recovery import Recovery
+from malbox_tui.engine.submission import SubmissionDesk
+from malbox_tui.engine.tracker import TaskTracker
+from malbox_tui.engine.worker import Worker
+from malbox_tui.engine.worker_pool import WorkerPool
+from malbox_tui.model import events as news
+from malbox_tui.model.commands import Command, CommandOutcome, ShutdownMode
+from malbox_tui.model.errors import EngineStopped, LeaseLost, StoreError
+from malbox_tui.model.events import Event, Gap, Position
+from malbox_tui.model.overview import Overview
+from malbox_tui.model.queries import MAX_ROWS, TaskPage, TaskQuery
+from malbox_tui.model.report import ResultRef
+from malbox_tui.model.submission import Account, Offer, Receipt, SubmissionOptions
+from malbox_tui.model.task import Claim
+from malbox_tui.ports import Clock, PendingEntry, PluginRunner, Quarantine, ResultStore, Store, StoreIdentity
+
+log = logging.getLogger(__name__)
+
+STOP_MARGIN_S = 10.0
+"""How long, over the grace period that plugins get, a stop may take before what is left is cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class Adapters:
+    """What the engine works with. It opens and closes all of them."""
+
+    store: Store
+    quarantine: Quarantine
+    results: ResultStore
+    runner: PluginRunner
+    wall: Clock
+
+
+class Engine:
+    """A pool of workers over a durable queue. Everything but the constructor belongs to one event loop."""
+
+    def __init__(self, settings: Settings, adapters: Adapters) -> None:
+        self._settings = settings
+        self._adapters = adapters
+        self._tracker = TaskTracker()
+        self._bus = Bus()
+        self._queue = TaskQueue()
+        self._root = CancelToken()
+        self._tokens: dict[int, CancelToken] = {}
+        """Taken tasks, from before their claim until after their end."""
+        self._attempts: dict[int, Attempt] = {}
+        self._stop_mode: ShutdownMode | None = None
+        self._stop_asked: asyncio.Future[None] | None = None
+        self._cut: asyncio.Future[None] | None = None
+        """Cancelled when a stop has taken as long as it may."""
+        self._closed = False
+        self._position = Position("", 0, 0)
+        self._counts = TaskCounts({}, {})
+        general = settings.general
+        self._lifecycle = Lifecycle(adapters.store, adapters.wall, self._tracker, settings.analysis.lease_s, self._on_pending)
+        self._executor = Executor(
+            lifecycle=self._lifecycle,
+            store=adapters.store,
+            quarantine=adapters.quarantine,
+            results=adapters.results,
+            runner=adapters.runner,
+        )
+        self._recovery = Recovery(adapters.store, self._lifecycle, adapters.results, settings.analysis.max_crashes)
+        self._leases = LeaseKeeper(
+            adapters.store, adapters.wall, settings.analysis.lease_s, self._attempts, self._tokens, self._recovery
+        )
+        self._pool = WorkerPool(
+            queue=self._queue,
+            wall=adapters.wall,
+            tracker=self._tracker,
+            root=self._root,
+            attempt=self._attempt,
+            announce=self.announce,
+            on_shrunk=self._on_shrunk,
+            min_workers=general.min_workers,
+            max_workers=general.max_workers,
+            idle_timeout_s=general.idle_timeout_ms / 1000,
+        )
+        self._desk = CommandDesk(
+            lifecycle=self._lifecycle,
+            store=adapters.store,
+            wall=adapters.wall,
+            queue=self._queue,
+            pool=self._pool,
+            attempts=self._attempts,
+            tokens=self._tokens,
+            stop=self.stop,
+        )
+        self._submissions = SubmissionDesk(
+            lifecycle=self._lifecycle,
+            quarantine=adapters.quarantine,
+            wall=adapters.wall,
+            max_sample_bytes=settings.intake.max_sample_bytes,
+            timeout_s=settings.analysis.timeout_s,
+        )
+
+    # --- life --------------------------------------------------------------------------------------------------------------------
+
+    async def run(self, on_ready: Callable[[], None]) -> list[int]:
+        """Live until `stop`; returns the ids of tasks that could not be stopped in time and stay owned (none, in good order)."""
+        loop = asyncio.get_running_loop()
+        self._stop_asked, self._cut = loop.create_future(), loop.create_future()
+        try:
+            identity, recovered = await self._open()
+            self.announce(news.EngineStarted(recovered=recovered))
+            async with asyncio.TaskGroup() as services:
+                keeping = services.create_task(self._leases.run(), name="lease keeper")
+                log.info("engine %s epoch %d ready, %d tasks recovered", identity.engine_id, identity.epoch, recovered)
+                self._pool.balance()
+                on_ready()
+                await self._stop_asked
+                left = await self._end_work()
+                keeping.cancel()
+            return left
+        finally:
+            await self._close()
+
+    def stop(self, mode: ShutdownMode) -> None:
+        """End: finish what runs (drain), return it to the queue, or cancel it. Idempotent; a harder mode hardens a softer one."""
+        order = list(ShutdownMode)
+        if self._stop_mode is not None and order.index(mode) <= order.index(self._stop_mode):
+            return
+        self._stop_mode = mode
+        self.announce(news.EngineStopping(mode=mode))
+        self._pool.drain()
+        if mode is ShutdownMode.CANCEL:
+            for token in list(self._tokens.values()):
+                token.cancel(CancelReason.USER, "the shutdown")
+        if mode is not ShutdownMode.DRAIN:
+            self._root.cancel(CancelReason.SHUTDOWN)
+            self._pool.balance()
+            if (cut := self._cut) is not None:
+                limit_s = self._settings.analysis.cancel_grace_s + STOP_MARGIN_S
+                clock.alarm(limit_s, lambda: cut.cancel())
+        if self._stop_asked is not None and not self._stop_asked.done():
+            self._stop_asked.set_result(None)
+
+    def announce(self, body: news.EventBody) -> None:
+        """Store and tell news that belongs to no task's move."""
+        self._adapters.store.note(self._adapters.wall.now(), body)
+
+    # --- Client ------------------------------------------------------------------------------------------------------------------
+
+    async def do(self, command: Command) -> CommandOutcome:
+        """See `Client`."""
+        self._check_alive()
+        return await self._desk.do(command)
+
+    async def submit(
+        self, offers: AsyncIterator[Offer], options: SubmissionOptions, on_receipt: Callable[[Receipt], None] | None = None
+    ) -> Account:
+        """See `Client`."""
+        self._check_alive()
+        return await self._submissions.submit(offers, options, on_receipt)
+
+    async def overview(self) -> Overview:
+        """See `Client`."""
+        self._check_alive()
+        return Overview(
+            clock=self._adapters.wall.now(),
+            position=self._position,
+            counts=self._counts.by_state(),
+            groups=(self._pool.group(),),
+            workers=self._pool.views(),
+            paused=self._pool.paused,
+            stopping=self._stop_mode,
+            isolation=self._adapters.runner.isolation,
+        )
+
+    async def query(self, query: TaskQuery) -> TaskPage:
+        """See `Client`."""
+        self._check_alive()
+        return await self._adapters.store.tasks(query, self._adapters.wall.now())
+
+    async def read(self, reference: ResultRef, max_bytes: int) -> bytes:
+        """See `Client`."""
+        self._check_alive()
+        return await self._adapters.results.read(reference, max_bytes)
+
+    async def events(self, after: Position | None) -> AsyncIterator[Event | Gap]:
+        """See `Client`."""
+        subscription = self._bus.subscribe()
+        try:
+            start = self._position if after is None else after
+            if start.engine_id != self._position.engine_id or start.seq > self._position.seq:
+                yield Gap(self._position)
+                start = self._position
+            async for item in replayed_then_live(self._stored_events(start), subscription, start):
+                yield item
+        finally:
+            subscription.close()
+
+    # --- private -----------------------------------------------------------------------------------------------------------------
+
+    async def _open(self) -> tuple[StoreIdentity, int]:
+        adapters = self._adapters
+        await adapters.quarantine.open()
+        await adapters.results.open()
+        identity = await adapters.store.open(self._on_commit)
+        self._position = Position(identity.engine_id, identity.epoch, identity.last_seq)
+        self._counts = TaskCounts(identity.counts, {task.id: task.state for task in await adapters.store.owned()})
+        await adapters.runner.open()
+        recovered = await self._recovery.recover()
+        for entry in await adapters.store.pending():
+            self._queue.push(entry)
+        return identity, recovered
+
+    async def _end_work(self) -> list[int]:
+        """Wait for the workers to leave. Nothing bounds a drain but its hardening: the operator sees what it waits for."""
+        assert self._cut is not None
+        await asyncio.wait({self._pool.emptied(), self._cut}, return_when=asyncio.FIRST_COMPLETED)
+        left = sorted(self._tokens)
+        if left:
+            log.error("tasks %s did not stop in time; the next start recovers them", left)
+        return left
+
+    async def _close(self) -> None:
+        self._closed = True
+        self._tracker.cancel()
+        if stuck := await self._tracker.wait(STOP_MARGIN_S):
+            log.error("could not be ended: %s", stuck)
+        adapters = self._adapters
+        await adapters.runner.close()
+        await adapters.quarantine.close()
+        await adapters.results.close()
+        await adapters.store.close()
+        self._bus.close()
+
+    async def _attempt(self, worker: Worker, entry: PendingEntry) -> bool:
+        token = worker.token.child()
+        self._tokens[entry.task_id] = token
+        try:
+            claim = await self._claim(worker, entry)
+            if claim is None:
+                return False
+            attempt = self._attempts[entry.task_id] = Attempt(claim, token)
+            await self._drive(attempt)
+            return True
+        finally:
+            self._attempts.pop(entry.task_id, None)
+            self._tokens.pop(entry.task_id, None)
+
+    async def _claim(self, worker: Worker, entry: PendingEntry) -> Claim | None:
+        try:
+            return await self._lifecycle.claim(entry.task_id, worker.id)
+        except StoreError as error:
+            log.warning("task %d could not be claimed: %s; trying again in %g s", entry.task_id, error, STORE_RETRY_S)
+            self._queue.push(entry)
+            await clock.sleep(STORE_RETRY_S)
+            return None
+
+    async def _drive(self, attempt: Attempt) -> None:
+        task_id = attempt.claim.task.id
+        handle = self._tracker.spawn(self._executor.run(attempt), name=f"attempt at task {task_id}")
+        await asyncio.wait({handle})
+        if handle.cancelled() or (error := handle.exception()) is None:
+            return
+        if isinstance(error, LeaseLost):
+            log.warning("%s", error)
+            return
+        log.error("the attempt at task %d broke", task_id, exc_info=error)
+        await self._recovery.after_break(attempt.claim)
+
+    def _on_commit(self, events: Sequence[Event]) -> None:
+        for event in events:
+            self._counts.apply(event.body)
+        self._position = events[-1].position
+        self._bus.publish(events)
+
+    def _on_pending(self, entry: PendingEntry) -> None:
+        self._queue.push(entry)
+        self._pool.balance()
+
+    def _on_shrunk(self, active: int) -> None:
+        if not self._closed:
+            self._tracker.spawn(self._adapters.runner.trim(active), name="trim benches")
+
+    async def _stored_events(self, after: Position) -> AsyncIterator[Event]:
+        seq = after.seq
+        while page := await self._adapters.store.events(seq, MAX_ROWS):
+            for event in page:
+                yield event
+            seq = page[-1].position.seq
+
+    def _check_alive(self) -> None:
+        if self._closed:
+            raise EngineStopped

@@ -1,0 +1,67 @@
+"""Time-limited ownership: every attempt renews its lease, all in one write, well before any of them ends.
+
+An attempt whose token owns nothing any more (another engine took the task over) is told so and records nothing. A task whose lease
+ran out and that nobody here drives is put right as after a crash.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Container, Mapping
+
+from malbox_tui.engine import clock
+from malbox_tui.engine.cancellation import CancelReason
+from malbox_tui.engine.executor import Attempt
+from malbox_tui.engine.recovery import Recovery
+from malbox_tui.model.errors import LeaseLost, StoreError
+from malbox_tui.ports import Clock, Store
+
+log = logging.getLogger(__name__)
+
+RENEWALS_PER_LEASE = 3
+
+
+class LeaseKeeper:
+    """Renews the leases of `attempts`; reaps those that ran out and whose tasks are not among `taken`."""
+
+    def __init__(
+        self,
+        store: Store,
+        wall: Clock,
+        lease_s: float,
+        attempts: Mapping[int, Attempt],
+        taken: Container[int],
+        recovery: Recovery,
+    ) -> None:
+        self._store = store
+        self._wall = wall
+        self._lease_s = lease_s
+        self._attempts = attempts
+        self._taken = taken
+        self._recovery = recovery
+
+    async def run(self) -> None:
+        """Renew and reap for ever; ends by cancellation. A failing store is asked again at the next turn."""
+        while True:
+            await clock.sleep(self._lease_s / RENEWALS_PER_LEASE)
+            try:
+                await self.renew()
+                await self.reap()
+            except (StoreError, LeaseLost) as error:
+                log.warning("leases could not be kept: %s", error)
+
+    async def renew(self) -> None:
+        """Extend all leases once. Raises `StoreError`."""
+        attempts = {attempt.claim.token: attempt for attempt in self._attempts.values() if attempt.outcome is None}
+        if not attempts:
+            return
+        for token in await self._store.renew(list(attempts), self._wall.now() + self._lease_s):
+            if attempts[token].outcome is None:
+                attempts[token].token.cancel(CancelReason.LEASE_LOST)
+
+    async def reap(self) -> None:
+        """Put tasks right whose lease ran out; after `renew`, so that a clock that jumped takes nothing from a live attempt."""
+        for task in await self._store.owned():
+            ran_out = task.lease_until is not None and task.lease_until < self._wall.now()
+            if ran_out and task.id not in self._taken:
+                await self._recovery.put_right(task)

@@ -1,0 +1,85 @@
+"""From offers to tasks: each content goes to the quarantine, then its task to the store, and each offer gets its receipt.
+
+Contents are stored a few at a time, so that their syncs share the disk's time; tasks are made, and receipts given, in the order of
+the offers. A refused offer is a receipt like any other; nothing is silent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+
+from malbox_tui.engine.lifecycle import Lifecycle
+from malbox_tui.model.errors import RefusedContent, StoreError
+from malbox_tui.model.submission import Accepted, Account, Duplicate, Offer, Receipt, Refusal, Refused, SubmissionOptions
+from malbox_tui.ports import Clock, NewTask, Quarantine, StoredContent
+
+STORES_AT_ONCE = 4
+
+
+class SubmissionDesk:
+    """Takes submissions, any number at a time."""
+
+    def __init__(
+        self, *, lifecycle: Lifecycle, quarantine: Quarantine, wall: Clock, max_sample_bytes: int, timeout_s: float
+    ) -> None:
+        self._lifecycle = lifecycle
+        self._quarantine = quarantine
+        self._wall = wall
+        self._max_sample_bytes = max_sample_bytes
+        self._timeout_s = timeout_s
+
+    async def submit(
+        self, offers: AsyncIterator[Offer], options: SubmissionOptions, on_receipt: Callable[[Receipt], None] | None
+    ) -> Account:
+        """Take all offers. Cancelled: what has a receipt is taken, the rest isn't."""
+        receipts: list[Receipt] = []
+        under_way: deque[tuple[Offer, asyncio.Task[StoredContent | Refusal]]] = deque()
+
+        async def take_first() -> None:
+            offer, storing = under_way.popleft()
+            receipt = await self._receipt(offer, await storing, options)
+            receipts.append(receipt)
+            if on_receipt is not None:
+                on_receipt(receipt)
+
+        async with asyncio.TaskGroup() as storing:
+            async for offer in offers:
+                under_way.append((offer, storing.create_task(self._keep(offer))))
+                while len(under_way) >= STORES_AT_ONCE or (under_way and under_way[0][1].done()):
+                    await take_first()
+            while under_way:
+                await take_first()
+        return Account(tuple(receipts))
+
+    async def _keep(self, offer: Offer) -> StoredContent | Refusal:
+        if offer.content is None:
+            return offer.refusal or Refusal("no_content", "It has no content.")
+        try:
+            return await self._quarantine.store(offer.content, self._max_sample_bytes)
+        except RefusedContent as refused:
+            return Refusal(refused.code, refused.reason)
+        except StoreError as error:
+            return Refusal("store_failed", str(error))
+
+    async def _receipt(self, offer: Offer, kept: StoredContent | Refusal, options: SubmissionOptions) -> Receipt:
+        if isinstance(kept, Refusal):
+            return Refused(offer.name, kept)
+        new = NewTask(
+            sha256=kept.sha256,
+            size_bytes=kept.size_bytes,
+            name=offer.name,
+            at=self._wall.now(),
+            priority=options.priority,
+            timeout_s=self._timeout_s if options.timeout_s is None else options.timeout_s,
+            requires=options.requires,
+            again=options.again,
+        )
+        try:
+            added = await self._lifecycle.create(new)
+        except StoreError as error:
+            return Refused(offer.name, Refusal("store_failed", str(error)))
+        if added.created:
+            return Accepted(offer.name, kept.sha256, kept.size_bytes, added.task.id)
+        return Duplicate(offer.name, kept.sha256, kept.size_bytes, added.task.id, added.task.state)

@@ -1,0 +1,77 @@
+"""The engine on an event loop of its own, in a thread of its own: a slow frame doesn't delay a task, a burst doesn't delay a key, and
+leaving the console never cuts a clean-up.
+
+The thread is no daemon: the process doesn't end before the engine has. Child processes are started on this thread alone, since they
+die with the thread that started them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable
+
+from malbox_tui.engine.engine import Engine
+from malbox_tui.model.commands import ShutdownMode
+from malbox_tui.ports import Client
+from malbox_tui.runtime.bridge import BridgedClient
+
+log = logging.getLogger(__name__)
+
+
+class EngineThread:
+    """A running engine. `client` may be used from any event loop in any thread, until the engine has stopped."""
+
+    def __init__(self, build: Callable[[], Engine], on_end: Callable[[], None]) -> None:
+        self._build = build
+        self._on_end = on_end
+        self._engine: Engine | None = None
+        self._loop = asyncio.new_event_loop()
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=self._live, name="malbox engine", daemon=False)
+        self.client: Client
+        self.error: BaseException | None = None
+        """What ended the engine, if not `stop`."""
+        self.left: list[int] = []
+        """Ids of tasks that could not be stopped in time; the next start recovers them."""
+
+    def start(self) -> None:
+        """Returns when the engine is ready. Raises what kept it from becoming so (any `MalboxError`)."""
+        self._thread.start()
+        self._ready.wait()
+        if self.error is not None:
+            self._thread.join()
+            raise self.error
+
+    def stop(self, mode: ShutdownMode) -> None:
+        """Ask the engine to end; returns at once. A harder mode hardens an earlier one; safe from any thread and signal handler."""
+        try:
+            self._loop.call_soon_threadsafe(self._stop, mode)
+        except RuntimeError:
+            log.debug("asked to stop after the end")
+
+    def join(self, timeout_s: float | None = None) -> bool:
+        """Wait for the engine's end; False if it still lives after `timeout_s` seconds."""
+        self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    def _stop(self, mode: ShutdownMode) -> None:
+        if self._engine is not None:
+            self._engine.stop(mode)
+
+    def _live(self) -> None:
+        try:
+            with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+                runner.run(self._run())
+        except BaseException as error:
+            self.error = error
+            log.error("the engine ended with an error", exc_info=error)
+        finally:
+            self._on_end()
+            self._ready.set()
+
+    async def _run(self) -> None:
+        self._engine = self._build()
+        self.client = BridgedClient(self._engine, self._loop)
+        self.left = await self._engine.run(self._ready.set)
