@@ -1,0 +1,264 @@
+"""The store without a disk: for the simulation, the demo and tests. It commits in a later step of the loop and never leaves its
+thread, so it runs under a turned clock. What it holds outlives `close`, as a disk would: `open` begins the next epoch.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+
+import msgspec
+
+from malbox_tui.model.errors import StoreError
+from malbox_tui.model.events import Event, EventBody, Position
+from malbox_tui.model.queries import MAX_ROWS, TaskFilter, TaskPage, TaskQuery, TaskRecord, TaskSort
+from malbox_tui.model.report import Identification
+from malbox_tui.model.sample import Sample
+from malbox_tui.model.task import Task, TaskState
+from malbox_tui.ports import Added, Change, ClaimRequest, NewTask, PendingEntry, StoreIdentity
+from malbox_tui.store import rules
+from malbox_tui.store.answers import Answer
+from malbox_tui.store.requests import Adding, Changing, Claiming, Identifying, Noting, Renewing, Request
+
+
+class MemoryStore:
+    """A `Store` in memory. `engine_id` is given, so that a simulation is the same at every run."""
+
+    def __init__(self, engine_id: str = "memory") -> None:
+        self._engine_id = engine_id
+        self._epoch = 0
+        self._tasks: dict[int, Task] = {}
+        self._samples: dict[str, Sample] = {}
+        self._events: list[Event] = []
+        self._task_ids_of: dict[str, list[int]] = {}
+        self._task_id_of_token: dict[str, int] = {}
+        self._waiting: list[Request] = []
+        self._on_commit: Callable[[Sequence[Event]], None] | None = None
+
+    # --- the port ---
+
+    async def open(self, on_commit: Callable[[Sequence[Event]], None]) -> StoreIdentity:
+        """As `Store.open`. Opened again without `close`, it forgets what was not committed, as a crash would."""
+        self._waiting.clear()
+        self._epoch += 1
+        self._on_commit = on_commit
+        counts = dict.fromkeys(TaskState, 0)
+        for task in self._tasks.values():
+            counts[task.state] += 1
+        return StoreIdentity(self._engine_id, self._epoch, len(self._events), counts)
+
+    async def close(self) -> None:
+        """As `Store.close`."""
+        self._commit(self._epoch)
+        self._on_commit = None
+
+    async def add(self, new: NewTask) -> Added:
+        """As `Store.add`."""
+        request = Adding(new, Answer(f"a task for sample {new.sha256}"))
+        self._hand_over(request)
+        return await request.answer
+
+    async def claim(self, request: ClaimRequest) -> Task | None:
+        """As `Store.claim`."""
+        claiming = Claiming(request, Answer(f"the claim of task {request.task_id}"))
+        self._hand_over(claiming)
+        return await claiming.answer
+
+    def write(self, change: Change) -> Awaitable[None]:
+        """As `Store.write`. Raises ValueError when the change alters what can't change."""
+        rules.check_change(change)
+        request = Changing(change, Answer(f"task {change.before.id} as {change.after.state}"))
+        self._hand_over(request)
+        return request.answer
+
+    def note(self, at: float, news: EventBody) -> None:
+        """As `Store.note`."""
+        self._hand_over(Noting(at, news, Answer(f"the event {type(news).__name__}")))
+
+    async def renew(self, tokens: Sequence[str], lease_until: float) -> frozenset[str]:
+        """As `Store.renew`; a lease is never shortened."""
+        request = Renewing(tuple(tokens), lease_until, Answer("a renewal of leases"))
+        self._hand_over(request)
+        return await request.answer
+
+    async def identify(self, sha256: str, identification: Identification) -> None:
+        """As `Store.identify`; nothing happens when there is no such sample."""
+        request = Identifying(sha256, identification, Answer(f"the kind of sample {sha256}"))
+        self._hand_over(request)
+        await request.answer
+
+    async def pending(self) -> Sequence[PendingEntry]:
+        """As `Store.pending`."""
+        self._check_open()
+        pending = (task for task in self._tasks.values() if task.state is TaskState.PENDING)
+        return [PendingEntry(task.id, task.priority, task.requires) for task in pending]
+
+    async def owned(self) -> Sequence[Task]:
+        """As `Store.owned`."""
+        self._check_open()
+        return [task for task in self._tasks.values() if task.state.is_owned]
+
+    async def tasks(self, query: TaskQuery, clock: float) -> TaskPage:
+        """As `Store.tasks`."""
+        self._check_open()
+        found = sorted((task for task in self._tasks.values() if self._matches(task, query.where)), key=_ORDERS[query.sort])
+        start = max(0, query.offset)
+        window = found[start : start + max(0, min(query.limit, MAX_ROWS))]
+        records = tuple(TaskRecord(task, self._samples[task.sha256]) for task in window)
+        return TaskPage(rows=records, total=len(found), clock=clock)
+
+    async def events(self, after: int, limit: int) -> Sequence[Event]:
+        """As `Store.events`."""
+        self._check_open()
+        return self._events[max(0, after) : max(0, after) + max(0, limit)]
+
+    # --- committing ---
+
+    def _hand_over(self, request: Request) -> None:
+        if self._on_commit is None:
+            request.answer.fail(StoreError("The store is not open."))
+            return
+        if not self._waiting:
+            asyncio.get_running_loop().call_soon(self._commit, self._epoch)
+        self._waiting.append(request)
+
+    def _commit(self, epoch: int) -> None:
+        """Carry out what waits, tell its events, then answer. A step left over from an earlier epoch does nothing."""
+        if self._on_commit is None or epoch != self._epoch:
+            return
+        batch, self._waiting = self._waiting, []
+        told = len(self._events)
+        answers = [self._carry_out(request) for request in batch]
+        try:
+            if len(self._events) > told:
+                self._on_commit(self._events[told:])
+        finally:
+            for answer in answers:
+                answer()
+
+    def _carry_out(self, request: Request) -> Callable[[], None]:
+        match request:
+            case Adding():
+                return self._add(request)
+            case Claiming():
+                return self._claim(request)
+            case Changing():
+                return self._change(request)
+            case Renewing():
+                return self._renew(request)
+            case Noting():
+                self._tell(request.at, request.news)
+                return partial(request.answer.give, None)
+            case Identifying():
+                self._identify(request)
+                return partial(request.answer.give, None)
+
+    def _tell(self, at: float, news: EventBody) -> None:
+        self._events.append(Event(Position(self._engine_id, self._epoch, len(self._events) + 1), at, news))
+
+    def _put(self, task: Task) -> None:
+        former = self._tasks.get(task.id)
+        if former is not None and former.token is not None:
+            del self._task_id_of_token[former.token]
+        self._tasks[task.id] = task
+        if task.token is not None:
+            self._task_id_of_token[task.token] = task.id
+
+    def _add(self, request: Adding) -> Callable[[], None]:
+        new = request.new
+        if new.retry_of is not None and new.retry_of not in self._tasks:
+            return partial(request.answer.fail, StoreError(f"The store could not be used: there is no task {new.retry_of}."))
+        sample = self._keep_sample(new)
+        standing = rules.task_to_join(new, self._latest(new.sha256, live=True), self._latest(new.sha256, live=False))
+        if standing is not None:
+            return partial(request.answer.give, Added(standing, created=False))
+        task = rules.created(new, len(self._tasks) + 1)
+        self._put(task)
+        self._task_ids_of.setdefault(new.sha256, []).append(task.id)
+        name = new.name or next(iter(sample.names), None)
+        self._tell(new.at, rules.news_of_creation(task, name.name if name is not None else b""))
+        return partial(request.answer.give, Added(task, created=True))
+
+    def _keep_sample(self, new: NewTask) -> Sample:
+        sample = self._samples.get(new.sha256)
+        if sample is None:
+            sample = Sample(sha256=new.sha256, size_bytes=new.size_bytes, first_seen_at=new.at)
+        if new.name is not None and new.name not in sample.names:
+            sample = msgspec.structs.replace(sample, names=(*sample.names, new.name))
+        self._samples[new.sha256] = sample
+        return sample
+
+    def _latest(self, sha256: str, *, live: bool) -> Task | None:
+        """The content's latest task that is pending or owned (`live`), or completed."""
+        for task_id in reversed(self._task_ids_of.get(sha256, ())):
+            task = self._tasks[task_id]
+            if not task.state.is_final if live else task.state is TaskState.COMPLETED:
+                return task
+        return None
+
+    def _claim(self, request: Claiming) -> Callable[[], None]:
+        claim = request.claim
+        task = self._tasks.get(claim.task_id)
+        if task is None or task.state is not TaskState.PENDING:
+            return partial(request.answer.give, None)
+        if claim.token in self._task_id_of_token:
+            return partial(request.answer.fail, StoreError(f"The store could not be used: token {claim.token} owns already."))
+        owned = rules.claimed_by(task, claim)
+        self._put(owned)
+        self._tell(claim.at, rules.news_of_claim(owned))
+        return partial(request.answer.give, owned)
+
+    def _change(self, request: Changing) -> Callable[[], None]:
+        before, after = request.change.before, request.change.after
+        stored = self._tasks.get(before.id)
+        if stored is None or (stored.state, stored.token) != (before.state, before.token):
+            return partial(request.answer.fail, rules.loss(request.change))
+        if stored.lease_until is not None and after.lease_until is not None and stored.lease_until > after.lease_until:
+            after = msgspec.structs.replace(after, lease_until=stored.lease_until)
+        self._put(after)
+        self._tell(request.change.at, request.change.news)
+        return partial(request.answer.give, None)
+
+    def _renew(self, request: Renewing) -> Callable[[], None]:
+        owned = {token for token in request.tokens if token in self._task_id_of_token}
+        for token in owned:
+            task = self._tasks[self._task_id_of_token[token]]
+            until = max(request.lease_until, task.lease_until or 0.0)
+            self._tasks[task.id] = msgspec.structs.replace(task, lease_until=until)
+        return partial(request.answer.give, frozenset(request.tokens) - owned)
+
+    def _identify(self, request: Identifying) -> None:
+        sample = self._samples.get(request.sha256)
+        if sample is not None:
+            self._samples[request.sha256] = msgspec.structs.replace(sample, identification=request.identification)
+
+    # --- reading ---
+
+    def _check_open(self) -> None:
+        if self._on_commit is None:
+            raise StoreError("The store is not open.")
+
+    def _matches(self, task: Task, where: TaskFilter) -> bool:
+        return (
+            (where.task_ids is None or task.id in where.task_ids)
+            and (where.states is None or task.state in where.states)
+            and (where.sha256_prefix is None or task.sha256.startswith(where.sha256_prefix.lower()))
+            and (where.name_contains is None or any(where.name_contains in n.name for n in self._samples[task.sha256].names))
+        )
+
+
+def _by_queue(task: Task) -> tuple[float, ...]:
+    return (-task.priority, task.id)
+
+
+def _by_end(task: Task) -> tuple[float, ...]:
+    return (task.finished_at is None, task.finished_at or 0.0, task.id)
+
+
+_ORDERS: dict[TaskSort, Callable[[Task], tuple[float, ...]]] = {
+    TaskSort.NEWEST: lambda task: (-task.id,),
+    TaskSort.OLDEST: lambda task: (task.id,),
+    TaskSort.QUEUE: _by_queue,
+    TaskSort.ENDED: _by_end,
+}

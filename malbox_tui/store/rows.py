@@ -1,0 +1,172 @@
+"""Model values as rows of SQLite and back. What has parts is JSON text; everything else is a column of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any, TypeVar
+
+import msgspec
+
+from malbox_tui.model.events import Event, EventBody, Position
+from malbox_tui.model.queries import TaskRecord
+from malbox_tui.model.report import Identification, PluginRun, Verdict
+from malbox_tui.model.sample import Sample, SampleName
+from malbox_tui.model.task import EndedBy, Outcome, RequirementClass, Task, TaskState
+from malbox_tui.ports import PendingEntry
+
+Row = Sequence[Any]
+T = TypeVar("T")
+
+TASK_WIDTH = 23
+"""How many columns a task has."""
+
+_encode = msgspec.json.Encoder().encode
+_outcome = msgspec.json.Decoder(Outcome).decode
+_verdict = msgspec.json.Decoder(Verdict).decode
+_plugins = msgspec.json.Decoder(tuple[PluginRun, ...]).decode
+_stages = msgspec.json.Decoder(dict[str, float]).decode
+_body = msgspec.json.Decoder(EventBody).decode
+_identification = msgspec.json.Decoder(Identification).decode
+_names = msgspec.json.Decoder(list[tuple[int, str, str]]).decode
+_ids = msgspec.json.Decoder(list[int]).decode
+
+
+def json_text(value: object) -> str:
+    """`value` as JSON text."""
+    return _encode(value).decode()
+
+
+def optional_json(value: object | None) -> str | None:
+    """`value` as JSON text, None as NULL."""
+    return None if value is None else json_text(value)
+
+
+def _movable(task: Task) -> tuple[Any, ...]:
+    """What a move may alter of a task, in the order of both `add_task` and `move_task`."""
+    return (
+        task.stage_since,
+        task.started_at,
+        task.finished_at,
+        json_text(task.stages),
+        optional_json(task.outcome),
+        task.ended_by,
+        task.reason,
+        optional_json(task.verdict),
+        json_text(task.plugins),
+    )
+
+
+def row_of_task(task: Task) -> tuple[Any, ...]:
+    """The parameters of `add_task`."""
+    return (
+        task.id,
+        task.sha256,
+        task.type,
+        json_text(task.requires),
+        task.priority,
+        task.timeout_s,
+        task.state,
+        task.attempts,
+        task.crashes,
+        task.retry_of,
+        task.worker,
+        task.token,
+        task.lease_until,
+        task.created_at,
+        *_movable(task),
+    )
+
+
+def row_of_move(before: Task, after: Task) -> tuple[Any, ...]:
+    """The parameters of `move_task`."""
+    return (
+        before.id,
+        before.state,
+        before.token,
+        after.type,
+        json_text(after.requires),
+        after.priority,
+        after.timeout_s,
+        after.state,
+        after.attempts,
+        after.crashes,
+        after.worker,
+        after.token,
+        after.lease_until,
+        *_movable(after),
+    )
+
+
+def task_of(row: Row) -> Task:
+    """The task in the first `TASK_WIDTH` columns of a row."""
+    return Task(
+        id=row[0],
+        sha256=row[1],
+        type=row[2],
+        requires=requirement_class(row[3]),
+        priority=row[4],
+        timeout_s=row[5],
+        state=TaskState(row[6]),
+        attempts=row[7],
+        crashes=row[8],
+        retry_of=row[9],
+        worker=row[10],
+        token=row[11],
+        lease_until=row[12],
+        created_at=row[13],
+        stage_since=row[14],
+        started_at=row[15],
+        finished_at=row[16],
+        stages=_stages(row[17]),
+        outcome=_optional(_outcome, row[18]),
+        ended_by=_optional(EndedBy, row[19]),
+        reason=row[20],
+        verdict=_optional(_verdict, row[21]),
+        plugins=_plugins(row[22]),
+    )
+
+
+def record_of(row: Row) -> TaskRecord:
+    """The task and its sample in a row of `tasks`, the total left out."""
+    task = task_of(row)
+    size_bytes, first_seen_at, identification, names = row[TASK_WIDTH:]
+    return TaskRecord(
+        task,
+        Sample(
+            sha256=task.sha256,
+            size_bytes=size_bytes,
+            first_seen_at=first_seen_at,
+            names=tuple(SampleName(bytes.fromhex(name), bytes.fromhex(origin)) for _, name, origin in sorted(_names(names))),
+            identification=_optional(_identification, identification),
+        ),
+    )
+
+
+def row_of_event(event: Event) -> tuple[Any, ...]:
+    """The parameters of `add_event`."""
+    return (event.position.seq, event.position.epoch, event.at, json_text(event.body))
+
+
+def event_of(row: Row) -> Event:
+    """The event in a row of `events`."""
+    engine_id, epoch, seq, at, body = row
+    return Event(Position(engine_id, epoch, seq), at, _body(body))
+
+
+def pending_entries(rows: Iterable[Row]) -> Iterator[PendingEntry]:
+    """The entries in the rows of `pending`; those of one row share their requirement class."""
+    for requires, priority, ids in rows:
+        wanted = requirement_class(requires)
+        for task_id in _ids(ids):
+            yield PendingEntry(task_id, priority, wanted)
+
+
+@lru_cache(maxsize=1024)
+def requirement_class(text: str) -> RequirementClass:
+    """The requirement class in JSON text; equal texts give the same object."""
+    return msgspec.json.decode(text, type=RequirementClass)
+
+
+def _optional(decode: Any, value: str | None) -> Any:
+    return None if value is None else decode(value)

@@ -1,0 +1,70 @@
+"""What adding, claiming and changing mean, whatever the store is made of. Pure functions on values."""
+
+from __future__ import annotations
+
+from malbox_tui.model.errors import LeaseLost, StaleTask
+from malbox_tui.model.events import TaskCreated, TaskStarting
+from malbox_tui.model.sample import escape
+from malbox_tui.model.task import Task, claimed
+from malbox_tui.ports import Change, ClaimRequest, NewTask
+
+
+def task_to_join(new: NewTask, live: Task | None, completed: Task | None) -> Task | None:
+    """The task that stands for `new` instead of one of its own: the content's pending or owned one, else its completed one."""
+    if new.retry_of is not None:
+        return None
+    if live is not None or new.again:
+        return live
+    return completed
+
+
+def created(new: NewTask, task_id: int) -> Task:
+    """The task that `new` becomes."""
+    return Task(
+        id=task_id,
+        sha256=new.sha256,
+        type=new.requires.task_type,
+        requires=new.requires,
+        priority=new.priority,
+        timeout_s=new.timeout_s,
+        retry_of=new.retry_of,
+        created_at=new.at,
+        stage_since=new.at,
+    )
+
+
+def news_of_creation(task: Task, name: bytes) -> TaskCreated:
+    """The event of a new task; `name` is what to call its sample, empty when it has no name."""
+    return TaskCreated(
+        task_id=task.id,
+        sha256=task.sha256,
+        type=task.type,
+        priority=task.priority,
+        name=escape(name),
+        retry_of=task.retry_of,
+    )
+
+
+def claimed_by(task: Task, claim: ClaimRequest) -> Task:
+    """`task`, which is pending, as the claimer owns it."""
+    return claimed(task, claim.worker, claim.token, claim.at, claim.lease_until)
+
+
+def news_of_claim(task: Task) -> TaskStarting:
+    """The event of a claim; `task` is as it was claimed."""
+    return TaskStarting(task_id=task.id, worker=task.worker or "", attempt=task.attempts)
+
+
+def loss(change: Change) -> StaleTask:
+    """Why a change was not made although the store works."""
+    kind = LeaseLost if change.before.state.is_owned else StaleTask
+    return kind(change.before.id, change.before.state.value)
+
+
+def check_change(change: Change) -> None:
+    """Raises ValueError when `change` isn't the move of one task."""
+    before, after = change.before, change.after
+    fixed = ("id", "sha256", "retry_of", "created_at")
+    altered = [name for name in fixed if getattr(before, name) != getattr(after, name)]
+    if altered:
+        raise ValueError(f"a change can't alter {', '.join(altered)} of task {before.id}")

@@ -1,0 +1,1 @@
+UPDATE engine SET epoch = epoch + 1 RETURNING id, epoch

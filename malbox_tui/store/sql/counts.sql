@@ -1,0 +1,1 @@
+SELECT state, count(*) FROM task GROUP BY state

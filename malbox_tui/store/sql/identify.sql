@@ -1,0 +1,1 @@
+UPDATE sample SET identification = ?2 WHERE sha256 = ?1

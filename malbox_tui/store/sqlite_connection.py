@@ -1,0 +1,47 @@
+"""Connections to SQLite whose thread can take several statements in one step.
+
+aiosqlite crosses to its thread and back for each statement; a transaction of eight would cross sixteen times, and between two of
+them a cancelled caller could leave it open. `Connection.run` crosses once, so a transaction is one call that nothing interrupts.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import aiosqlite
+
+T = TypeVar("T")
+
+BUSY_TIMEOUT_MS = 5000
+
+
+class Connection(aiosqlite.Connection):
+    """As aiosqlite's, with `run`. One that is not closed keeps the process from exiting."""
+
+    async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """What `work` returns or raises in the connection's thread. Cancelled: it goes on, and its result is dropped."""
+        result: T = await self._execute(work, self._conn)  # type: ignore[no-untyped-call]
+        return result
+
+
+async def connect_to_write(path: Path) -> Connection:
+    """A connection that reads and writes; the file is made if there is none."""
+    return await _connected(lambda: sqlite3.connect(path, isolation_level=None))
+
+
+async def connect_to_read(path: Path) -> Connection:
+    """A connection that can't write."""
+    return await _connected(lambda: _read_only(path))
+
+
+def _read_only(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
+
+
+async def _connected(connector: Callable[[], sqlite3.Connection]) -> Connection:
+    connection = Connection(connector, iter_chunk_size=64)
+    await connection
+    return connection

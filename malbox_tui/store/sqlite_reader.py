@@ -1,0 +1,134 @@
+"""Reading a SQLite store, from the engine's process or any other, while an engine may be writing it.
+
+Each read is one statement and so sees one moment. The connection is read-only: it can't begin a write, migrate or checkpoint.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from malbox_tui.model.errors import StoreError
+from malbox_tui.model.events import Event
+from malbox_tui.model.queries import MAX_ROWS, TaskFilter, TaskPage, TaskQuery, TaskSort
+from malbox_tui.model.task import Task, TaskState
+from malbox_tui.ports import PendingEntry
+from malbox_tui.store.failures import store_error
+from malbox_tui.store.migrations import store_version
+from malbox_tui.store.rows import event_of, json_text, pending_entries, record_of, task_of
+from malbox_tui.store.sqlite_connection import BUSY_TIMEOUT_MS, Connection, connect_to_read
+from malbox_tui.store.statements import migrations, statement
+
+_CONDITIONS: Mapping[str, str] = {
+    "task_ids": "task.id IN (SELECT value FROM json_each(:task_ids))",
+    "states": "task.state IN (SELECT value FROM json_each(:states))",
+    "sha256_prefix": "task.sha256 >= :sha256_prefix AND task.sha256 < :sha256_prefix || 'g'",
+    "name_contains": "task.sha256 IN (SELECT sha256 FROM sample_name WHERE instr(name, :name_contains) > 0)",
+}
+"""A field of `TaskFilter` → its condition. 'g' sorts after every hexadecimal digit."""
+
+_ORDERS: Mapping[TaskSort, str] = {
+    TaskSort.NEWEST: "task.id DESC",
+    TaskSort.OLDEST: "task.id",
+    TaskSort.QUEUE: "task.priority DESC, task.id",
+    TaskSort.ENDED: "task.finished_at IS NULL, task.finished_at, task.id",
+}
+
+
+class SqliteReader:
+    """Read-only access to the store at `path`. Every read raises `StoreError` when the file can't be read, or before `open`."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._connection: Connection | None = None
+
+    async def open(self) -> None:
+        """Make it usable; nothing happens when it is already.
+
+        Raises `StoreTooNew`, and `StoreError` when there is no store yet or an engine must migrate it first.
+        """
+        if self._connection is not None:
+            return
+        if not self._path.exists():
+            raise self._no_store()
+        try:
+            self._connection = await connect_to_read(self._path)
+            version = await self._connection.run(self._version)
+        except sqlite3.Error as exc:
+            await self.close()
+            raise store_error(exc, str(self._path)) from exc
+        except BaseException:
+            await self.close()
+            raise
+        if version < migrations()[-1].number:
+            await self.close()
+            raise self._no_store() if version == 0 else self._older()
+
+    async def close(self) -> None:
+        """Let go of the file. A second call does nothing. Cancelled: it is let go of all the same."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await connection.close()
+
+    async def tasks(self, query: TaskQuery, clock: float) -> TaskPage:
+        """The window of tasks that `query` asks for, at most `MAX_ROWS` rows."""
+        asked = _asked(query.where)
+        sql = statement("tasks").format(
+            where=" AND ".join(_CONDITIONS[name] for name in asked) or "true",
+            order=_ORDERS[query.sort],
+        )
+        window = {"limit": max(0, min(query.limit, MAX_ROWS)), "offset": max(0, query.offset)}
+        rows = list(await self._fetch(sql, asked | window))
+        records = tuple(record_of(row[1:]) for row in rows if row[1] is not None)
+        return TaskPage(rows=records, total=rows[0][0], clock=clock)
+
+    async def events(self, after: int, limit: int) -> Sequence[Event]:
+        """At most `limit` stored events with a `seq` above `after`, in order."""
+        return [event_of(row) for row in await self._fetch(statement("events"), (after, max(0, limit)))]
+
+    async def counts(self) -> dict[TaskState, int]:
+        """How many tasks are in each state; every state is there."""
+        stored = {TaskState(state): count for state, count in await self._fetch(statement("counts"))}
+        return {state: stored.get(state, 0) for state in TaskState}
+
+    async def pending(self) -> Sequence[PendingEntry]:
+        """All pending tasks, in no order."""
+        return list(pending_entries(await self._fetch(statement("pending"))))
+
+    async def owned(self) -> Sequence[Task]:
+        """All tasks that an attempt owns, by id."""
+        return [task_of(row) for row in await self._fetch(statement("owned"))]
+
+    def _version(self, connection: sqlite3.Connection) -> int:
+        connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
+        return store_version(connection, self._path, migrations()[-1].number)
+
+    async def _fetch(self, sql: str, parameters: Any = ()) -> Iterable[sqlite3.Row]:
+        if self._connection is None:
+            raise StoreError(f"{self._path} is closed.")
+        try:
+            return await self._connection.execute_fetchall(sql, parameters)
+        except (sqlite3.Error, ValueError, OverflowError) as exc:
+            raise store_error(exc, str(self._path)) from exc
+
+    def _older(self) -> StoreError:
+        return StoreError(f"{self._path} is of an older version. Start malbox-tui once to bring it up to date.")
+
+    def _no_store(self) -> StoreError:
+        return StoreError(f"There is no store at {self._path} yet. `malbox-tui analyze PATH` begins one.")
+
+
+def _asked(where: TaskFilter) -> dict[str, Any]:
+    """The conditions that a filter sets, with their parameters."""
+    parameters: dict[str, Any] = {}
+    if where.task_ids is not None:
+        parameters["task_ids"] = json_text(where.task_ids)
+    if where.states is not None:
+        parameters["states"] = json_text(sorted(where.states))
+    if where.sha256_prefix is not None:
+        parameters["sha256_prefix"] = where.sha256_prefix.lower()
+    if where.name_contains is not None:
+        parameters["name_contains"] = where.name_contains
+    return parameters
