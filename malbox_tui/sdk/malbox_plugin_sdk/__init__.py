@@ -1,0 +1,56 @@
+"""The SDK for host plugins in Python: the names, signatures and behaviour of Malbox's `malbox_plugin_sdk`."""
+
+from .context import Context, ResultSink, TaskInfo
+from .log import debug, error, info, trace, warn
+from .process import Plugin, run
+from .report import (
+    Block,
+    Column,
+    GraphEdge,
+    GraphNode,
+    KvPair,
+    ReportBuilder,
+    SectionBuilder,
+    TimelineEvent,
+    TreeNode,
+)
+from .values import (
+    ArtifactRef,
+    Classification,
+    Confidence,
+    Event,
+    HealthStatus,
+    Indicator,
+    PluginResult,
+    Ttp,
+)
+
+__all__ = [
+    "ArtifactRef",
+    "Block",
+    "Classification",
+    "Column",
+    "Confidence",
+    "Context",
+    "Event",
+    "GraphEdge",
+    "GraphNode",
+    "HealthStatus",
+    "Indicator",
+    "KvPair",
+    "Plugin",
+    "PluginResult",
+    "ReportBuilder",
+    "ResultSink",
+    "SectionBuilder",
+    "TaskInfo",
+    "TimelineEvent",
+    "TreeNode",
+    "Ttp",
+    "debug",
+    "error",
+    "info",
+    "run",
+    "trace",
+    "warn",
+]
