@@ -1,0 +1,121 @@
+"""Walls of bubblewrap: a read-only system, no home, no `/etc`, private `/tmp`, own PID, network, IPC and UTS namespaces.
+
+1. The process sees the system's libraries, this interpreter and its environment, the SDK, its own code and its inbox; nothing else of
+   the host's files, so no store, no quarantine, no path-name socket.
+2. All it starts ends with the spawning thread: by `--die-with-parent` and the PID namespace, whatever it does with sessions.
+3. It has no capabilities. As a plain user it lives in a user namespace of its own and can make no further one. As root there is no
+   user namespace (one would keep root's rights over root's files); `setpriv` gives up everything before the interpreter starts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from malbox_tui.confine.work import SDK_FOLDER, Launch, Places, Work, environment, python_command
+
+UNPRIVILEGED_ID = 65534
+"""User and group that root's sandboxes run as: Debian's nobody."""
+
+PROCESSES_OF_ALL_SANDBOXES = 1024
+"""RLIMIT_NPROC as root: the kernel counts it over all processes of the unprivileged user."""
+
+SHARED_MEMORY_BYTES = 16 * 1024 * 1024
+
+_SYSTEM_FOLDERS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+_ETC = ("/etc/ld.so.cache", "/etc/alternatives")
+"""What the dynamic loader needs of `/etc`."""
+
+_PLACES = Places(sdk="/malbox/sdk", code="/malbox/code", inbox="/inbox", scratch="/tmp", readable={})
+
+
+@dataclass(frozen=True, slots=True)
+class Bubblewrap:
+    """Confines with these programs; `setpriv` is None for a plain user."""
+
+    program: str
+    setpriv: str | None = None
+
+    @property
+    def has_namespace(self) -> bool:
+        """It has one."""
+        return True
+
+    def launch(self, work: Work, wire_fd: int, info_fd: int) -> Launch:
+        """The command for `work`; bubblewrap writes the id of the namespace's first process to `info_fd`."""
+        readable = {name: f"/malbox/readable/{name}" for name in work.readable}
+        places = Places(_PLACES.sdk, _PLACES.code, _PLACES.inbox, _PLACES.scratch, readable)
+        rlimits = {**work.limits.rlimits(), "RLIMIT_NPROC": PROCESSES_OF_ALL_SANDBOXES if self.setpriv else work.limits.processes}
+        binds = [(SDK_FOLDER, places.sdk), (work.code, places.code), (work.inbox, places.inbox)]
+        binds += [(work.readable[name], inside) for name, inside in readable.items()]
+        command = [
+            *(self.program, "--info-fd", str(info_fd)),
+            *self._namespaces(),
+            *_system(work.limits.scratch_mb * 1024 * 1024),
+            *_interpreter(),
+            *(word for source, inside in binds for word in _bind(source, inside)),
+            *("--remount-ro", "/", "--chdir", "/tmp", "--"),
+            *self._without_rights(),
+            *python_command(json.dumps({"limits": rlimits}), places, work.entry),
+        ]
+        return Launch(tuple(command), environment(work, places, wire_fd), places)
+
+    def _namespaces(self) -> Iterable[str]:
+        yield from ("--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")
+        if self.setpriv is None:
+            yield from ("--unshare-user", "--disable-userns")
+        yield from ("--die-with-parent", "--new-session", "--hostname", "malbox")
+
+    def _without_rights(self) -> Iterable[str]:
+        if self.setpriv is not None:
+            yield from (self.setpriv, f"--reuid={UNPRIVILEGED_ID}", f"--regid={UNPRIVILEGED_ID}", "--clear-groups")
+            yield from ("--bounding-set=-all", "--inh-caps=-all", "--no-new-privs")
+
+
+def find() -> Bubblewrap:
+    """Bubblewrap as this user has to call it. Raises LookupError, with the missing program, where that can't be."""
+    program = shutil.which("bwrap")
+    if program is None:
+        raise LookupError("bubblewrap (bwrap) is not installed")
+    if os.geteuid() != 0:
+        return Bubblewrap(program)
+    setpriv = shutil.which("setpriv")
+    if setpriv is None:
+        raise LookupError("setpriv (util-linux), which root's sandboxes need, is not installed")
+    return Bubblewrap(program, setpriv)
+
+
+def _system(scratch_bytes: int) -> Iterable[str]:
+    yield from ("--ro-bind", "/usr", "/usr")
+    for folder in map(Path, _SYSTEM_FOLDERS):
+        if folder.is_symlink():
+            yield from ("--symlink", str(folder.readlink()), str(folder))
+        elif folder.is_dir():
+            yield from ("--ro-bind", str(folder), str(folder))
+    for path in _ETC:
+        yield from ("--perms", "0755", "--dir", "/etc", "--ro-bind-try", path, path)
+    yield from ("--proc", "/proc", "--dev", "/dev")
+    yield from ("--size", str(SHARED_MEMORY_BYTES), "--perms", "1777", "--tmpfs", "/dev/shm", "--remount-ro", "/dev")
+    yield from ("--size", str(scratch_bytes), "--perms", "1777", "--tmpfs", "/tmp")
+
+
+def _interpreter() -> Iterable[str]:
+    """Binds what this interpreter needs; they come after the private `/tmp`, for an environment may lie below it."""
+    wanted = {Path(sys.base_prefix), Path(sys.prefix), Path(sys.executable).resolve().parent.parent}
+    wanted |= {Path(entry) for entry in sys.path if Path(entry).name in ("site-packages", "dist-packages")}
+    bound: list[Path] = [Path("/usr")]
+    for path in sorted(wanted, key=lambda p: len(p.parts)):
+        if path.is_dir() and not any(path.is_relative_to(outer) for outer in bound):
+            yield from _bind(path, str(path))
+            bound.append(path)
+
+
+def _bind(source: Path, inside: str) -> Iterable[str]:
+    for parent in reversed(Path(inside).parents[:-1]):
+        yield from ("--perms", "0755", "--dir", str(parent))
+    yield from ("--ro-bind", str(source), inside)

@@ -1,0 +1,321 @@
+"""A confined process: one Python script behind walls, spoken to in frames.
+
+1. Whatever it does (floods, lies, sends garbage, closes the wire, never answers, dies) ends in a `ConfinedProcessError` of the call
+   that waits for it, and nowhere else.
+2. It is spawned from the running loop's thread: the kernel ties its life to the thread that spawned it.
+3. Its entry script gets no step before the walls are known to be the right ones (`hello`, then `enter`).
+4. After `kill` nothing is left of it or of what it started.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import re
+import shutil
+import signal
+import socket
+import sys
+from collections.abc import Generator
+from contextlib import suppress
+from typing import Any, TypeVar
+
+import msgspec
+
+from malbox_tui.confine.limits import kill_marked, mark_of
+from malbox_tui.confine.output import CappedOutput
+from malbox_tui.confine.work import Places, Walls, Work
+from malbox_tui.model.errors import MalboxError
+from malbox_tui.sdk.malbox_plugin_sdk import wire
+
+START_TIMEOUT_S = 30.0
+"""How long the interpreter may take to say hello."""
+
+KILL_TIMEOUT_S = 10.0
+"""How long the kernel may take to end what was killed; a process in uninterruptible sleep takes longer, and is left to it."""
+
+_UNSENT_BYTES = 1024 * 1024
+_FRAMES_A_STEP = 32
+
+_log = logging.getLogger(__name__)
+_Frame = TypeVar("_Frame")
+
+
+class ConfinedProcessError(MalboxError):
+    """A confined process didn't do what it must. The process is to be killed; its output may tell more."""
+
+
+class ProcessEnded(ConfinedProcessError):
+    """It is gone, or has closed the wire. `how` says how it ended ("was killed by SIGSEGV")."""
+
+    def __init__(self, how: str) -> None:
+        self.how = how
+        super().__init__(f"the process {how}")
+
+
+class BrokenWire(ConfinedProcessError):
+    """It sent something that it may not send."""
+
+
+class _Hello(msgspec.Struct, tag_field="kind", tag="hello"):
+    protocol: int
+    prefix: str
+    version: str
+    uid: int
+
+
+class ConfinedProcess:
+    """One running process; made by `start`."""
+
+    def __init__(self, work: Work, walls: Walls, output_bytes: int) -> None:
+        self._work = work
+        self._walls = walls
+        self._output = CappedOutput(output_bytes)
+        self._process: asyncio.subprocess.Process | None = None
+        self._reader: asyncio.StreamReader | None = None
+        self._writer: asyncio.StreamWriter | None = None
+        self._init_fd: int | None = None
+        self._frames = 0
+        self._places: Places | None = None
+
+    @classmethod
+    async def start(cls, work: Work, walls: Walls, output_bytes: int = 256 * 1024) -> ConfinedProcess:
+        """A process whose entry script has just begun.
+
+        Raises `ConfinedProcessError`, with the reason in words; cancelled or failed, nothing of it is left.
+        """
+        process = cls(work, walls, output_bytes)
+        try:
+            async with asyncio.timeout(START_TIMEOUT_S):
+                await process._spawn()
+                await process._let_in()
+        except TimeoutError:
+            await process.kill()
+            raise ConfinedProcessError(f"the process did not say hello within {START_TIMEOUT_S:g} s") from None
+        except ProcessEnded as exc:
+            await process.kill()
+            raise ProcessEnded(exc.how + _last_words(process.take_output())) from exc
+        except BaseException:
+            await process.kill()
+            raise
+        return process
+
+    @property
+    def places(self) -> Places:
+        """Where the process finds things."""
+        if self._places is None:
+            raise ConfinedProcessError("the process was not started")
+        return self._places
+
+    @property
+    def alive(self) -> bool:
+        """Whether it is still there to talk to."""
+        return (
+            self._process is not None
+            and self._process.returncode is None
+            and self._reader is not None
+            and not self._reader.at_eof()
+        )
+
+    def send(self, header: dict[str, Any], payload: bytes = b"") -> None:
+        """Send a frame; it never waits. Raises `ConfinedProcessError` when the process is gone or reads nothing any more."""
+        if self._writer is None or self._writer.is_closing():
+            raise ProcessEnded("has closed its wire")
+        if self._writer.transport.get_write_buffer_size() > _UNSENT_BYTES:
+            raise BrokenWire("the process does not read what it is sent")
+        self._writer.write(wire.pack(header, payload))
+
+    async def receive(self, decoder: msgspec.json.Decoder[_Frame]) -> tuple[_Frame, bytes]:
+        """The next frame, its header decoded. Raises `ConfinedProcessError`. Cancelled: the wire can't be used any more."""
+        if self._reader is None:
+            raise ProcessEnded("was not started")
+        self._frames += 1
+        if not self._frames % _FRAMES_A_STEP:
+            await _NextStep()
+        try:
+            header_bytes, payload_bytes = wire.PREFIX.unpack(await self._reader.readexactly(wire.PREFIX.size))
+            wire.check_lengths(header_bytes, payload_bytes)
+            header = await self._reader.readexactly(header_bytes)
+            payload = await self._reader.readexactly(payload_bytes)
+            return decoder.decode(header), payload
+        except (asyncio.IncompleteReadError, OSError) as exc:
+            raise ProcessEnded(await self._how_it_ended()) from exc
+        except wire.WireError as exc:
+            raise BrokenWire(f"the process sent {exc}") from exc
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as exc:
+            raise BrokenWire(f"the process sent a frame that is not one: {str(exc)[:200]}") from exc
+
+    def take_output(self) -> bytes:
+        """What it printed since the last call, cut at the cap and marked where it was cut."""
+        return self._output.take()
+
+    def ask_to_stop(self) -> None:
+        """Close the wire: a process that follows the protocol cleans up and ends."""
+        if self._writer is not None and not self._writer.is_closing():
+            self._writer.close()
+
+    async def wait(self) -> None:
+        """Returns when the process (not what it started) has ended."""
+        if self._process is not None:
+            await self._process.wait()
+
+    def destroy(self) -> None:
+        """Kill it and all that it started, without waiting for the end of them."""
+        if self._init_fd is not None:
+            with suppress(ProcessLookupError, PermissionError):
+                signal.pidfd_send_signal(self._init_fd, signal.SIGKILL)
+        if self._process is not None and self._process.returncode is None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+
+    async def kill(self) -> None:
+        """Kill it and all that it started; returns when nothing of it is left. A second call does nothing."""
+        self.destroy()
+        self.ask_to_stop()
+        try:
+            async with asyncio.timeout(KILL_TIMEOUT_S):
+                await self.wait()
+                await self._namespace_gone()
+                if not self._walls.has_namespace and self._process is not None:
+                    await asyncio.to_thread(kill_marked, mark_of(self._work))
+        except TimeoutError:
+            _log.error("%s: a killed process does not end; the kernel still holds it", self._work.name)
+        finally:
+            self._let_go()
+        if not self._walls.has_namespace:
+            await asyncio.to_thread(shutil.rmtree, self._work.scratch, ignore_errors=True)
+
+    async def _spawn(self) -> None:
+        loop = asyncio.get_running_loop()
+        ours, theirs = socket.socketpair()
+        info_read, info_write = os.pipe()
+        try:
+            os.set_blocking(info_read, False)
+            launch = self._walls.launch(self._work, theirs.fileno(), info_write)
+            self._places = launch.places
+            if not self._walls.has_namespace:
+                self._work.scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._process = await asyncio.create_subprocess_exec(
+                *launch.command,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=self._output.write_fd,
+                stderr=self._output.write_fd,
+                pass_fds=(theirs.fileno(), info_write),
+                env=dict(launch.environment),
+                cwd="/",
+                start_new_session=True,
+            )
+            self._close_output_writer()
+            theirs.close()
+            os.close(info_write)
+            info_write = -1
+            if self._walls.has_namespace:
+                self._init_fd = await self._first_process(loop, info_read)
+            self._reader, self._writer = await asyncio.open_unix_connection(sock=ours, limit=wire.CHUNK_BYTES)
+        except OSError as exc:
+            ours.close()
+            raise ConfinedProcessError(f"the process can't be started: {exc}") from exc
+        except BaseException:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
+            os.close(info_read)
+            if info_write >= 0:
+                os.close(info_write)
+
+    async def _first_process(self, loop: asyncio.AbstractEventLoop, info_read: int) -> int | None:
+        """A pidfd of the namespace's first process. None when that is gone already."""
+        told = bytearray()
+        while b"}" not in told:
+            await _readable(loop, info_read)
+            chunk = os.read(info_read, 4096)
+            if not chunk:
+                raise ProcessEnded(await self._how_it_ended())
+            told += chunk
+        found = re.search(rb'"child-pid": *(\d+)', told)
+        if found is None:
+            raise ConfinedProcessError("bubblewrap does not tell the process that it started")
+        try:
+            return os.pidfd_open(int(found[1]))
+        except ProcessLookupError:
+            return None
+
+    async def _let_in(self) -> None:
+        hello, _payload = await self.receive(_HELLO)
+        if hello.protocol != wire.PROTOCOL:
+            raise ConfinedProcessError(f"the process speaks protocol {hello.protocol}, not {wire.PROTOCOL}")
+        if hello.prefix != sys.prefix:
+            raise ConfinedProcessError(
+                f"the process runs another Python ({hello.prefix}, {hello.version}) than the engine ({sys.prefix})"
+            )
+        self.send({"kind": "enter"})
+
+    async def _how_it_ended(self) -> str:
+        """In words. A process that closed its wire gets a moment to end, and is not waited for longer."""
+        if self._process is None:
+            return "was not started"
+        try:
+            async with asyncio.timeout(1.0):
+                await self._process.wait()
+        except TimeoutError:
+            return "closed its wire"
+        return how_ended(self._process.returncode or 0)
+
+    async def _namespace_gone(self) -> None:
+        if self._init_fd is not None:
+            await _readable(asyncio.get_running_loop(), self._init_fd)
+
+    def _close_output_writer(self) -> None:
+        if self._output.write_fd >= 0:
+            os.close(self._output.write_fd)
+            self._output.write_fd = -1
+
+    def _let_go(self) -> None:
+        self._close_output_writer()
+        self._output.close()
+        if self._init_fd is not None:
+            os.close(self._init_fd)
+            self._init_fd = None
+        if self._writer is not None:
+            self._writer.transport.abort()
+
+
+_HELLO = msgspec.json.Decoder(_Hello)
+
+
+class _NextStep:
+    """Awaiting it lets the loop do everything else once: a flood of frames doesn't hold it up."""
+
+    def __await__(self) -> Generator[None, None, None]:
+        yield
+
+
+def how_ended(returncode: int) -> str:
+    """An exit status in words. Shells, and bubblewrap, give 128 + N for signal N."""
+    number = -returncode if returncode < 0 else returncode - 128
+    try:
+        return f"was killed by {signal.Signals(number).name}"
+    except ValueError:
+        return f"exited with status {returncode}"
+
+
+def _last_words(output: bytes) -> str:
+    lines = output.decode("utf-8", "replace").strip().splitlines()
+    return f": {lines[-1].strip()[:300]}" if lines else ""
+
+
+async def _readable(loop: asyncio.AbstractEventLoop, fd: int) -> None:
+    ready: asyncio.Future[None] = loop.create_future()
+
+    def tell() -> None:
+        loop.remove_reader(fd)
+        if not ready.done():
+            ready.set_result(None)
+
+    loop.add_reader(fd, tell)
+    try:
+        await ready
+    finally:
+        loop.remove_reader(fd)

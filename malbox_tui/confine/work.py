@@ -1,0 +1,112 @@
+"""What is to run confined, and how it sees its surroundings."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+SDK_FOLDER = Path(__file__).resolve().parent.parent / "sdk"
+"""The folder that holds `malbox_plugin_sdk`; it goes on PYTHONPATH of every confined process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one confined process may use: address space, private files (each one and, in a sandbox, together)."""
+
+    memory_mb: int = 1024
+    scratch_mb: int = 256
+    open_files: int = 256
+    processes: int = 64
+    """Processes and threads, where they are counted for this sandbox alone."""
+
+    def rlimits(self) -> dict[str, int]:
+        """Limits that hold for every process, by the names of the `resource` module."""
+        return {
+            "RLIMIT_AS": self.memory_mb * 1024 * 1024,
+            "RLIMIT_FSIZE": self.scratch_mb * 1024 * 1024,
+            "RLIMIT_NOFILE": self.open_files,
+            "RLIMIT_CORE": 0,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A Python script to run confined.
+
+    `code` is its folder and `entry` a file in it; `inbox` a folder that it can read and never write; `readable` more such folders or
+    files by a short name; `scratch` a folder of its own, used where there is no sandbox to hide it; `variables` are added to its
+    environment.
+    """
+
+    name: str
+    code: Path
+    entry: str
+    inbox: Path
+    scratch: Path
+    limits: Limits = Limits()
+    readable: Mapping[str, Path] = field(default_factory=dict)
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where a confined process finds things, as paths that are valid inside."""
+
+    sdk: str
+    code: str
+    inbox: str
+    scratch: str
+    readable: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A command line, with the environment and the places that belong to it."""
+
+    command: tuple[str, ...]
+    environment: Mapping[str, str]
+    places: Places
+
+
+class Walls(Protocol):
+    """A way to confine."""
+
+    @property
+    def has_namespace(self) -> bool:
+        """Whether everything that the process starts ends with it. Then the command takes an `info_fd` and tells its first process."""
+        ...
+
+    def launch(self, work: Work, wire_fd: int, info_fd: int) -> Launch:
+        """The command that runs `work`, its wire on the inherited descriptor `wire_fd`."""
+        ...
+
+
+def environment(work: Work, places: Places, wire_fd: int) -> dict[str, str]:
+    """The whole environment of a confined process: nothing of the engine's own is in it."""
+    return {
+        "PATH": "/usr/bin:/bin",
+        "LANG": "C.UTF-8",
+        "HOME": places.scratch,
+        "TMPDIR": places.scratch,
+        "PYTHONPATH": places.sdk,
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONNOUSERSITE": "1",
+        "MALLOC_ARENA_MAX": "2",
+        "OMP_NUM_THREADS": "1",
+        "RAYON_NUM_THREADS": "1",
+        "MALBOX_WIRE_FD": str(wire_fd),
+        **work.variables,
+    }
+
+
+def python_command(settings_json: str, places: Places, entry: str) -> tuple[str, ...]:
+    """This interpreter, running the bootstrap and then the entry script."""
+    return (
+        sys.executable,
+        *("-s", "-P", "-u", "-X", "faulthandler", "-m", "malbox_plugin_sdk.bootstrap"),
+        settings_json,
+        f"{places.code}/{entry}",
+    )
