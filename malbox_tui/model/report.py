@@ -122,15 +122,21 @@ class Section(msgspec.Struct, frozen=True):
     blocks: tuple[dict[str, Any], ...] = ()
 
 
-class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """A plugin's report: the JSON result with the reserved name `report`."""
+class PluginIdentity(msgspec.Struct, frozen=True):
+    """The plugin that wrote a report; `id` is its name in the manifest."""
 
-    plugin_id: str
-    plugin_version: str
+    id: str
+    version: str
     display_name: str | None = None
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """A plugin's report in Malbox's shape: the JSON result with the reserved name `report`."""
+
+    plugin: PluginIdentity
+    schema_version: int = 1
     summary: str | None = None
     verdict: Verdict | None = None
-    labels: tuple[str, ...] = ()
     indicators: tuple[Indicator, ...] = ()
     ttps: tuple[Technique, ...] = ()
     artifacts: tuple[ArtifactRef, ...] = ()

@@ -1,0 +1,89 @@
+"""A bench: one inbox, and a seat for each plugin. It serves one task at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from malbox_tui.model.errors import MalboxError
+from malbox_tui.model.report import Identification, PluginRun
+from malbox_tui.plugins.manifest import Execution
+from malbox_tui.plugins.registry import HostPlugin
+from malbox_tui.plugins.seat import Seat, Surroundings
+from malbox_tui.ports import Findings, PluginJob, StopSignal
+
+_Outcome = tuple[PluginRun, Identification | None]
+
+
+class HostBench:
+    """Implements `PluginBench`. Processes are started at the first task, and kept."""
+
+    def __init__(self, folder: Path, plugins: Sequence[HostPlugin], around: Surroundings) -> None:
+        self._folder = folder
+        self.inbox = folder / "inbox"
+        self._seats = [Seat(plugin, around, self.inbox, folder / f"scratch-{plugin.name}") for plugin in plugins]
+        self._halted: str | None = None
+
+    def prepare(self) -> None:
+        """Make the folders. Blocking. The inbox can be read by the user that sandboxes run as; its parent by the engine alone."""
+        self._folder.mkdir(mode=0o700, parents=True)
+        self.inbox.mkdir()
+        self.inbox.chmod(0o755)
+
+    async def run(self, job: PluginJob, stop: StopSignal) -> Findings:
+        """Plugins that may run together do; then the sequential ones, one at a time, by name."""
+        self._halted = stop.reason
+        together = [seat for seat in self._seats if seat.plugin.manifest.runtime.execution is not Execution.SEQUENTIAL]
+        in_turn = [seat for seat in self._seats if seat.plugin.manifest.runtime.execution is Execution.SEQUENTIAL]
+        try:
+            async with asyncio.TaskGroup() as group:
+                watch = group.create_task(self._watch(stop))
+                outcomes = await self._together(together, job)
+                outcomes += [await self._one(seat, job) for seat in in_turn]
+                watch.cancel()
+        except BaseExceptionGroup as failures:
+            raise _first_of(failures) from failures
+        return Findings(
+            runs=tuple(run for run, _identification in outcomes),
+            identification=next((found for _run, found in outcomes if found is not None), None),
+        )
+
+    async def clear(self) -> None:
+        """Empty the inbox. Raises OSError when that can't be done; the bench is then not to be used again."""
+        await asyncio.to_thread(self._clear)
+
+    async def close(self) -> None:
+        """End all processes and remove the folders."""
+        async with asyncio.TaskGroup() as group:
+            for seat in self._seats:
+                group.create_task(seat.close())
+        await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
+
+    async def _together(self, seats: Sequence[Seat], job: PluginJob) -> list[_Outcome]:
+        async with asyncio.TaskGroup() as group:
+            runs = [group.create_task(self._one(seat, job)) for seat in seats]
+        return [run.result() for run in runs]
+
+    async def _one(self, seat: Seat, job: PluginJob) -> _Outcome:
+        if self._halted is not None:
+            return seat.not_run(self._halted), None
+        return await seat.run(job)
+
+    async def _watch(self, stop: StopSignal) -> None:
+        self._halted = await stop.wait()
+        for seat in self._seats:
+            seat.halt(self._halted)
+
+    def _clear(self) -> None:
+        for entry in self.inbox.iterdir():
+            entry.unlink()
+
+
+def _first_of(failures: BaseExceptionGroup[BaseException]) -> BaseException:
+    """One error for a caller that expects the store's; a group of anything else stays as it is."""
+    first: BaseException = failures
+    while isinstance(first, BaseExceptionGroup):
+        first = first.exceptions[0]
+    return first if isinstance(first, MalboxError | OSError) else failures

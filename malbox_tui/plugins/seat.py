@@ -1,0 +1,298 @@
+"""One plugin's seat on a bench: its process, started at need, kept between tasks, replaced when it broke.
+
+Whatever the plugin does ends in its `PluginRun`. Only errors of the result store and cancellation leave `Seat.run` as exceptions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from malbox_tui.config.settings import PluginSettings
+from malbox_tui.confine.process import BrokenWire, ConfinedProcess, ConfinedProcessError, ProcessEnded
+from malbox_tui.confine.work import Limits, Walls, Work
+from malbox_tui.model.events import EventBody, PluginResultAvailable, PluginStarted, PluginStopped
+from malbox_tui.model.report import Identification, PluginRun, PluginStatus
+from malbox_tui.plugins import replies
+from malbox_tui.plugins.registry import HostPlugin
+from malbox_tui.plugins.replies import REPLIES, BadResult, shortened
+from malbox_tui.plugins.tray import ResultTray
+from malbox_tui.ports import PluginJob, ResultStore
+
+READY_TIMEOUT_S = 60.0
+"""How long `on_start` may take."""
+
+STOP_TIMEOUT_S = 1.0
+"""How long `on_stop` may take."""
+
+MAX_SMALL_REPLIES = 20_000
+"""Progress, warnings and events of one run."""
+
+_MAX_STALE_REPLIES = 1000
+_MEMORY_MARKS = (b"MemoryError", b"bad_alloc", b"memory allocation of", b"Cannot allocate memory", b"out of memory")
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What all seats of a runner share."""
+
+    walls: Walls
+    limits: Limits
+    settings: PluginSettings
+    cancel_grace_s: float
+    results: ResultStore
+    on_news: Callable[[EventBody], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Ending:
+    status: PluginStatus
+    reason: str = ""
+    traceback: bytes = b""
+
+
+class _NotBegun(Exception):
+    """The process ended before it took the task up."""
+
+
+class Seat:
+    """One plugin on one bench."""
+
+    def __init__(self, plugin: HostPlugin, around: Surroundings, inbox: Path, scratch: Path) -> None:
+        self.plugin = plugin
+        self._around = around
+        self._work = Work(
+            name=plugin.name,
+            code=plugin.folder,
+            entry=plugin.entry,
+            inbox=inbox,
+            scratch=scratch,
+            limits=around.limits,
+            readable=plugin.host_paths(),
+            variables={"MALBOX_LOG_LEVEL": plugin.manifest.runtime.log_filter, "MALBOX_PLUGIN_NAME": plugin.name},
+        )
+        self._process: ConfinedProcess | None = None
+        self._scope: asyncio.Timeout | None = None
+        self._halted: _Ending | None = None
+        self._run_number = 0
+        self._running = False
+        self._timers: list[asyncio.TimerHandle] = []
+
+    async def run(self, job: PluginJob) -> tuple[PluginRun, Identification | None]:
+        """One task. Cancelled: the process is killed, results that are whole stay in the store."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        self._around.on_news(PluginStarted(task_id=job.task_id, plugin=self.plugin.name))
+        tray = ResultTray(self._around.results, job, self.plugin.name, self._around.settings)
+        warnings: list[str] = []
+        try:
+            ending = await self._work_on(job, tray, warnings)
+            tray.abort()
+            self._keep_log(tray, ending, warnings)
+        except BaseException:
+            tray.abort()
+            await self._kill()
+            raise
+        finally:
+            self._over()
+        seconds = loop.time() - began
+        self._around.on_news(PluginStopped(task_id=job.task_id, plugin=self.plugin.name, status=ending.status, seconds=seconds))
+        return self._account(ending, seconds, tray), tray.identification
+
+    def not_run(self, reason: str) -> PluginRun:
+        """The account of a run that a stop prevented."""
+        return PluginRun(self.plugin.name, self.plugin.version, _status_of(reason), 0.0, reason="it was not started")
+
+    def halt(self, reason: str) -> None:
+        """Ask the run that goes on to end, and make it end after the grace period. Without a run it does nothing."""
+        in_words = "the time limit of the task ended it" if reason == "timeout" else f"stopped: {shortened(reason, 200)}"
+        self._halt(_Ending(_status_of(reason), in_words))
+
+    async def close(self) -> None:
+        """End the process, politely first. A run that goes on fails."""
+        self._cut()
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.ask_to_stop()
+        try:
+            async with asyncio.timeout(STOP_TIMEOUT_S):
+                await process.wait()
+        except TimeoutError:
+            pass
+        finally:
+            await process.kill()
+
+    async def _work_on(self, job: PluginJob, tray: ResultTray, warnings: list[str]) -> _Ending:
+        try:
+            async with asyncio.timeout(None) as self._scope:
+                try:
+                    return await self._attempt(job, tray, warnings)
+                except _NotBegun:
+                    await self._kill()
+                    return await self._attempt(job, tray, warnings)
+        except TimeoutError:
+            await self._kill()
+            return self._halted or _Ending(PluginStatus.CANCELED, "the plugins are being closed")
+        except (ConfinedProcessError, BadResult, _NotBegun) as exc:
+            return await self._broken(exc)
+
+    async def _attempt(self, job: PluginJob, tray: ResultTray, warnings: list[str]) -> _Ending:
+        process = await self._ready_process()
+        process.take_output()
+        self._run_number += 1
+        process.send(
+            {
+                "kind": "run",
+                "run": self._run_number,
+                "task_id": job.task_id,
+                "sample": f"{process.places.inbox}/{job.sample_name}",
+            }
+        )
+        self._running = True
+        if limit_s := self.plugin.manifest.runtime.analysis_timeout:
+            ending = _Ending(PluginStatus.TIMED_OUT, f"it took longer than its own limit of {limit_s} s")
+            self._timers.append(asyncio.get_running_loop().call_later(limit_s, self._halt, ending))
+        return await self._listen(process, job, tray, warnings)
+
+    async def _listen(self, process: ConfinedProcess, job: PluginJob, tray: ResultTray, warnings: list[str]) -> _Ending:
+        begun, stale, small = False, 0, 0
+        while True:
+            try:
+                reply, payload = await process.receive(REPLIES)
+            except ProcessEnded as exc:
+                if begun:
+                    raise
+                raise _NotBegun(str(exc)) from exc
+            if not isinstance(reply, replies.RunReply) or reply.run != self._run_number:
+                stale += 1
+                if stale > _MAX_STALE_REPLIES:
+                    raise BrokenWire("the process goes on about tasks that are over")
+                continue
+            begun = True
+            match reply:
+                case replies.Begun():
+                    continue
+                case replies.ResultBegin(name=name, format=format):
+                    tray.begin(name, format)
+                case replies.ResultChunk():
+                    tray.chunk(payload)
+                case replies.ResultEnd():
+                    name = tray.end()
+                    self._around.on_news(PluginResultAvailable(task_id=job.task_id, plugin=self.plugin.name, result_name=name))
+                case replies.Done() if tray.unfinished is not None:
+                    raise BadResult(f"it ended before its result {tray.unfinished} was whole")
+                case replies.Done():
+                    return _Ending(PluginStatus.COMPLETED)
+                case replies.Failed(error=error):
+                    return await self._failed(error, payload)
+                case replies.Canceled():
+                    return self._halted or _Ending(PluginStatus.FAILED, "it says that it was canceled, which nobody asked for")
+                case _:
+                    small += 1
+                    if small > MAX_SMALL_REPLIES:
+                        raise BrokenWire(f"the process sent more than {MAX_SMALL_REPLIES} progress reports, warnings and events")
+                    if isinstance(reply, replies.Warned) and len(warnings) < self._around.settings.max_results:
+                        warnings.append(reply.message)
+
+    async def _ready_process(self) -> ConfinedProcess:
+        if self._process is not None and not self._process.alive:
+            await self._kill()
+        if self._process is None:
+            self._process = await ConfinedProcess.start(self._work, self._around.walls, self._around.settings.max_output_bytes)
+            await self._get_ready(self._process)
+        return self._process
+
+    async def _get_ready(self, process: ConfinedProcess) -> None:
+        config = {**self.plugin.config, **process.places.readable}
+        process.send({"kind": "start", "config": config})
+        try:
+            async with asyncio.timeout(READY_TIMEOUT_S):
+                reply, payload = await process.receive(REPLIES)
+        except TimeoutError:
+            raise ConfinedProcessError(f"it was not ready within {READY_TIMEOUT_S:g} s") from None
+        if isinstance(reply, replies.NotReady):
+            raise ConfinedProcessError(f"it is not ready: {shortened(reply.reason or _last_line(payload))}")
+        if not isinstance(reply, replies.Ready):
+            raise BrokenWire("the process did not say that it is ready")
+
+    def _halt(self, ending: _Ending) -> None:
+        if self._halted is not None or self._scope is None:
+            return
+        self._halted = ending
+        if not self._running or self._process is None:
+            self._cut()
+            return
+        try:
+            self._process.send({"kind": "cancel", "run": self._run_number})
+        except ConfinedProcessError:
+            self._cut()
+            return
+        self._timers.append(asyncio.get_running_loop().call_later(self._around.cancel_grace_s, self._cut))
+
+    def _cut(self) -> None:
+        """Kill, and make the run return."""
+        if self._process is not None and self._scope is not None:
+            self._process.destroy()
+        if self._scope is not None and not self._scope.expired():
+            self._scope.reschedule(asyncio.get_running_loop().time())
+
+    async def _failed(self, error: str, traceback: bytes) -> _Ending:
+        if error != "MemoryError":
+            return _Ending(PluginStatus.FAILED, shortened(_last_line(traceback) or error), traceback)
+        await self._kill()
+        return _Ending(PluginStatus.FAILED, f"it reached its {self._memory_limit()}", traceback)
+
+    async def _broken(self, error: Exception) -> _Ending:
+        output = self._process.take_output() if self._process is not None else b""
+        await self._kill()
+        if self._halted is not None:
+            return self._halted
+        reason = str(error)
+        if isinstance(error, ProcessEnded | _NotBegun) and any(mark in output for mark in _MEMORY_MARKS):
+            reason += f", probably at its {self._memory_limit()}"
+        return _Ending(PluginStatus.FAILED, shortened(reason), output)
+
+    async def _kill(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            await process.kill()
+
+    def _keep_log(self, tray: ResultTray, ending: _Ending, warnings: list[str]) -> None:
+        printed = self._process.take_output() if self._process is not None else b""
+        warned = "".join(f"WARN  {shortened(warning, 2000)}\n" for warning in warnings).encode()
+        if text := warned + printed + ending.traceback:
+            tray.keep_log(text)
+
+    def _over(self) -> None:
+        for timer in self._timers:
+            timer.cancel()
+        self._timers.clear()
+        self._scope = None
+        self._halted = None
+        self._running = False
+
+    def _account(self, ending: _Ending, seconds: float, tray: ResultTray) -> PluginRun:
+        return PluginRun(
+            name=self.plugin.name,
+            version=self.plugin.version,
+            status=ending.status,
+            seconds=seconds,
+            results=tray.results,
+            verdict=tray.verdict,
+            reason=ending.reason,
+        )
+
+    def _memory_limit(self) -> str:
+        return f"memory limit of {self._around.limits.memory_mb} MiB"
+
+
+def _status_of(stop_reason: str) -> PluginStatus:
+    return PluginStatus.TIMED_OUT if stop_reason == "timeout" else PluginStatus.CANCELED
+
+
+def _last_line(traceback: bytes) -> str:
+    lines = traceback.decode("utf-8", "replace").strip().splitlines()
+    return lines[-1] if lines else ""
