@@ -1,4 +1,7 @@
-"""The settings of an engine, with the defaults of a configuration file that says nothing. Each one does what its comment says."""
+"""The settings of an engine, with the defaults of a configuration file that says nothing. Each one does what its comment says.
+
+The docstrings of sections and keys are shown to operators too: `config init` writes them into its file.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +23,18 @@ class GeneralSettings(_Section, frozen=True, kw_only=True):
     """[general]: the worker group `default`."""
 
     max_workers: _Count = 4
+    """How many workers there may be at once; those above min_workers come when there is more work than workers."""
     min_workers: _Count = 1
+    """How many workers stay, also without work. Not above max_workers."""
     idle_timeout_ms: Annotated[int, msgspec.Meta(ge=1, le=86_400_000)] = 60_000
+    """After so long without work a worker above min_workers leaves."""
 
 
 class IntakeSettings(_Section, frozen=True, kw_only=True):
     """[intake]: what is taken as a sample."""
 
     max_sample_bytes: _Positive = 512 * 1024 * 1024
+    """A larger file is refused."""
 
 
 class AnalysisSettings(_Section, frozen=True, kw_only=True):
@@ -55,6 +62,7 @@ class ConfinementSettings(_Section, frozen=True, kw_only=True):
     """[confinement]: the walls round each plugin process."""
 
     isolation: Isolation = Isolation.AUTO
+    """auto: with bubblewrap where it works; required: only with bubblewrap; limits: by resource limits alone."""
     memory_mb: Annotated[int, msgspec.Meta(ge=64)] = 1024
     """Address space of one plugin process."""
     scratch_mb: _Positive = 256
@@ -65,6 +73,7 @@ class PluginSettings(_Section, frozen=True, kw_only=True):
     """[plugins]: which run, what they may produce, and their own options."""
 
     disabled: tuple[str, ...] = ()
+    """Names of plugins that don't take part."""
     max_output_bytes: _Positive = 256 * 1024
     """stdout and stderr of one plugin that are kept for one task; the rest is cut, and marked so."""
     max_result_bytes: _Positive = 64 * 1024 * 1024

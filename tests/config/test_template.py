@@ -1,0 +1,65 @@
+"""The file that `config init` writes."""
+
+import stat
+import tomllib
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from malbox_tui.config.loading import ConfigSource
+from malbox_tui.config.settings import Settings
+from malbox_tui.config.shape import sections
+from malbox_tui.config.template import as_toml, template, write_template
+from malbox_tui.model.errors import ConfigError
+
+
+def uncommented(text: str) -> str:
+    return "\n".join(line[1:] if line.startswith("#") and not line.startswith("# ") else line for line in text.splitlines())
+
+
+def test_it_loads_and_says_nothing_but_the_defaults(tmp_path: Path) -> None:
+    write_template(tmp_path / "config.toml")
+    assert ConfigSource(tmp_path / "config.toml", named=True).load() == Settings()
+
+
+def test_its_commented_keys_are_all_keys_with_their_defaults() -> None:
+    table = tomllib.loads(uncommented(template()))
+    assert table["plugins"].pop("config") == {"NAME": {"option": "value"}}
+    assert msgspec.convert(table, Settings) == Settings()
+    every_key = {(section.name, key.name) for section in sections() for key in section.keys} - {("plugins", "config")}
+    assert {(name, key) for name, keys in table.items() for key in keys} == every_key
+
+
+def test_every_key_is_explained() -> None:
+    assert [key.name for section in sections() for key in section.keys if not key.explanation] == []
+
+
+def test_it_is_for_its_owner_alone_and_its_folder_is_made(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "config.toml"
+    write_template(path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_file_that_is_there_is_never_overwritten(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text("mine")
+    with pytest.raises(ConfigError, match="left as it was"):
+        write_template(path)
+    assert path.read_text() == "mine"
+
+
+def test_a_link_that_leads_nowhere_is_not_written_through(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(ConfigError):
+        write_template(path)
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_what_is_in_effect_loads_again_as_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text('[general]\nmax_workers = 9\n[plugins.config."a b"]\nx = "\\u001b\\""\n')
+    settings = ConfigSource(path, named=True).load()
+    path.write_text(as_toml(settings))
+    assert ConfigSource(path, named=True).load() == settings

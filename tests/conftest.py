@@ -1,0 +1,58 @@
+"""What all tests share: the order (slow ones last) and what a skip means.
+
+A test that needs what only a system package brings is marked `needs("bubblewrap")` and skipped by name where that is missing.
+With MALBOX_TUI_FORBID_SKIPS=1 every skip is a failure, so that a complete host can't hide one.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+from collections.abc import Callable, Generator
+from typing import Any
+
+import pytest
+
+FORBID_SKIPS = os.environ.get("MALBOX_TUI_FORBID_SKIPS", "") not in ("", "0")
+
+SYSTEM_FEATURES: dict[str, Callable[[], bool]] = {
+    "bubblewrap": lambda: shutil.which("bwrap") is not None,
+    "libvirt": lambda: importlib.util.find_spec("libvirt") is not None,
+    "setpriv": lambda: shutil.which("setpriv") is not None,
+}
+"""What `needs` may name → whether this host has it."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "slow: runs after all others.")
+    config.addinivalue_line("markers", "needs(feature): needs what `make system-deps` installs; skipped by name without it.")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.get_closest_marker("slow") is not None)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for marker in item.iter_markers("needs"):
+        for feature in marker.args:
+            if not SYSTEM_FEATURES[feature]():
+                pytest.skip(f"{feature} is not here; `make system-deps` brings it")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+    return _judged((yield))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, Any, Any]:
+    return _judged((yield))
+
+
+def _judged(report: Any) -> Any:
+    if FORBID_SKIPS and report.outcome == "skipped" and not hasattr(report, "wasxfail"):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+        report.outcome = "failed"
+        report.longrepr = f"skips are forbidden here (MALBOX_TUI_FORBID_SKIPS): {reason}"
+    return report
