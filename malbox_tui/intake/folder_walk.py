@@ -1,0 +1,172 @@
+"""Files and folders, named by paths, as offers: every regular file below them, and every other thing with why it is none.
+
+1. Links are never followed, so there are no loops, and nothing outside the given paths is reached.
+2. Everything is opened relative to its open folder: a path may be longer than the system's PATH_MAX, and swapping a folder for a
+   link while the walk goes on leads nowhere else.
+3. Of a chain of nested folders only the `_OPEN_FOLDERS` deepest stay open; the others are opened again from below by `..`, and
+   only believed if they are the same folders as before.
+4. Memory grows with one folder's names for each level of nesting, not with the number of files.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import AsyncIterator, Generator, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from malbox_tui.intake.regular_file import RegularFile, link_reason, look_at, refused
+from malbox_tui.intake.threaded import ThreadedSteps
+from malbox_tui.model.errors import RefusedContent
+from malbox_tui.model.sample import SampleName
+from malbox_tui.model.submission import Offer, Refusal
+
+_OPEN_FOLDERS = 32
+_FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@dataclass(slots=True)
+class _Folder:
+    """One folder that the walk is in: its descriptor (None: closed for now), identity, path as offered, and names still to visit."""
+
+    descriptor: int | None
+    identity: tuple[int, int]
+    path: bytes
+    names: Iterator[bytes]
+
+
+class FolderIntake:
+    """The `Intake` for paths on this host."""
+
+    def __init__(self, max_sample_bytes: int, own_root: bytes | None = None) -> None:
+        """`own_root` is the engine's own data folder: it is refused when it is met, so that an engine never feeds on itself."""
+        self._max_sample_bytes = max_sample_bytes
+        self._own_root = own_root
+
+    async def offers(self, paths: Sequence[bytes]) -> AsyncIterator[Offer]:
+        """As `Intake.offers`. An offer's open file is closed when its content was read, closed or forgotten."""
+        walk = ThreadedSteps(_Walk(self._max_sample_bytes, self._own_root).offers(tuple(paths)))
+        try:
+            async for offer in walk:
+                yield offer
+        finally:
+            walk.close()
+
+
+class _Walk:
+    def __init__(self, max_sample_bytes: int, own_root: bytes | None) -> None:
+        self._max_sample_bytes = max_sample_bytes
+        self._own = _identity_of(own_root) if own_root is not None else None
+        self._stack: list[_Folder] = []
+
+    def offers(self, paths: Sequence[bytes]) -> Generator[Offer, None, None]:
+        try:
+            for path in paths:
+                given = path.rstrip(b"/") or path[:1]
+                yield from self._visit(given, None, given)
+                while self._stack:
+                    yield from self._next_of_deepest()
+        finally:
+            for folder in self._stack:
+                _close(folder)
+
+    def _next_of_deepest(self) -> Iterator[Offer]:
+        folder = self._stack[-1]
+        name = next(folder.names, None)
+        if name is None:
+            yield from self._leave()
+        else:
+            yield from self._visit(name, folder.descriptor, folder.path.rstrip(b"/") + b"/" + name)
+
+    def _visit(self, name: bytes, folder: int | None, path: bytes) -> Iterator[Offer]:
+        label = SampleName(name=_base_name(path), origin=path)
+        try:
+            if stat.S_ISDIR(look_at(name, folder).st_mode):
+                self._enter(name, folder, path)
+                return
+            content = RegularFile.open(name, folder, self._max_sample_bytes)
+        except RefusedContent as exc:
+            yield Offer(name=label, refusal=Refusal(exc.code, exc.reason))
+        except ValueError:
+            yield Offer(name=label, refusal=Refusal("missing", "No file can have such a name."))
+        else:
+            yield Offer(name=label, content=ThreadedSteps(content))
+
+    def _enter(self, name: bytes, parent: int | None, path: bytes) -> None:
+        descriptor = _open_folder(name, parent)
+        try:
+            found = os.fstat(descriptor)
+            identity = (found.st_dev, found.st_ino)
+            if identity == self._own:
+                raise RefusedContent("own_data", "It is the data folder of malbox-tui itself.")
+            names = sorted(os.fsencode(entry) for entry in os.listdir(descriptor))  # noqa: PTH208 - pathlib knows no descriptors
+        except OSError as exc:
+            os.close(descriptor)
+            raise _unreadable_folder(exc) from exc
+        except BaseException:
+            os.close(descriptor)
+            raise
+        self._stack.append(_Folder(descriptor, identity, path, iter(names)))
+        if len(self._stack) > _OPEN_FOLDERS:
+            _close(self._stack[-1 - _OPEN_FOLDERS])
+
+    def _leave(self) -> Iterator[Offer]:
+        done = self._stack.pop()
+        try:
+            if self._stack and self._stack[-1].descriptor is None:
+                assert done.descriptor is not None
+                self._stack[-1].descriptor = _reopened(self._stack[-1], done.descriptor)
+        except RefusedContent as exc:
+            while self._stack and self._stack[-1].descriptor is None:
+                lost = self._stack.pop()
+                yield Offer(SampleName(_base_name(lost.path), lost.path), refusal=Refusal(exc.code, exc.reason))
+        finally:
+            _close(done)
+
+
+def _open_folder(name: bytes, parent: int | None) -> int:
+    try:
+        return os.open(name, _FOLDER_FLAGS, dir_fd=parent)
+    except OSError as exc:
+        found = look_at(name, parent)
+        if stat.S_ISLNK(found.st_mode):
+            raise RefusedContent("link", link_reason(name, parent)) from exc
+        raise _unreadable_folder(exc) from exc
+
+
+def _reopened(folder: _Folder, child: int) -> int:
+    try:
+        descriptor = os.open(b"..", _FOLDER_FLAGS, dir_fd=child)
+    except OSError as exc:
+        raise _unreadable_folder(exc) from exc
+    found = os.fstat(descriptor)
+    if (found.st_dev, found.st_ino) == folder.identity:
+        return descriptor
+    os.close(descriptor)
+    raise RefusedContent("unreadable_folder", "It was moved while it was read; the rest of it was left out.")
+
+
+def _unreadable_folder(exc: OSError) -> RefusedContent:
+    meaning = refused(exc)
+    if meaning.code != "unreadable":
+        return meaning
+    return RefusedContent("unreadable_folder", f"The folder can't be read: {exc.strerror or exc}.")
+
+
+def _identity_of(path: bytes) -> tuple[int, int] | None:
+    with suppress(OSError):
+        found = Path(os.fsdecode(path)).stat()
+        return found.st_dev, found.st_ino
+    return None
+
+
+def _base_name(path: bytes) -> bytes:
+    return path.rsplit(b"/", 1)[-1] or path
+
+
+def _close(folder: _Folder) -> None:
+    if folder.descriptor is not None:
+        os.close(folder.descriptor)
+        folder.descriptor = None
