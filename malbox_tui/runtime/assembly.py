@@ -1,0 +1,88 @@
+"""The only place that names concrete adapters: puts engine, store, quarantine, plugins and lock together for one data folder."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Protocol
+
+from malbox_tui.config.folders import DataFolders
+from malbox_tui.config.settings import Settings
+from malbox_tui.engine.clock import SystemClock
+from malbox_tui.engine.engine import Adapters, Engine
+from malbox_tui.engine.tracker import TaskTracker
+from malbox_tui.intake.folder_walk import FolderIntake
+from malbox_tui.model.events import EventBody
+from malbox_tui.model.queries import TaskPage, TaskQuery
+from malbox_tui.model.task import TaskState
+from malbox_tui.plugins.runner import HostPluginRunner
+from malbox_tui.ports import Intake
+from malbox_tui.runtime.engine_thread import EngineThread
+from malbox_tui.store.folder_lock import FolderLock
+from malbox_tui.store.quarantine import CartQuarantine
+from malbox_tui.store.results import FileResultStore
+from malbox_tui.store.sqlite import SqliteStore
+from malbox_tui.store.sqlite_reader import SqliteReader
+
+
+class TaskReader(Protocol):
+    """Looks into a data folder without an engine; one may be running in another process."""
+
+    async def tasks(self, query: TaskQuery, clock: float) -> TaskPage:
+        """A window of tasks."""
+        ...
+
+    async def counts(self) -> dict[TaskState, int]:
+        """How many tasks are in each state."""
+        ...
+
+
+def start_engine(settings: Settings, folders: DataFolders) -> EngineThread:
+    """A running engine on a data folder, which it owns until it has ended.
+
+    Raises `DataFolderInUse`, `ConfinementUnavailable`, `PluginUnavailable`, `ManifestError`, `StoreTooNew`, `StoreError`.
+    """
+    folders.create()
+    lock = FolderLock(folders.lock)
+    lock.acquire(SystemClock().now())
+    thread = EngineThread(lambda: build_engine(settings, folders), lock.close)
+    thread.start()
+    return thread
+
+
+def build_engine(settings: Settings, folders: DataFolders) -> Engine:
+    """An engine on its real adapters; must be called on the event loop that it will live on."""
+    services = TaskTracker()
+    results = FileResultStore(folders.results)
+
+    def announce(body: EventBody) -> None:
+        engine.announce(body)
+
+    engine = Engine(
+        settings,
+        Adapters(
+            store=SqliteStore(folders.store, services.spawn),
+            quarantine=CartQuarantine(folders.quarantine),
+            results=results,
+            runner=HostPluginRunner(settings, results, folders.scratch, announce),
+            wall=SystemClock(),
+        ),
+    )
+    return engine
+
+
+@asynccontextmanager
+async def open_reader(folders: DataFolders) -> AsyncIterator[TaskReader]:
+    """A reader on the store of a data folder. Raises `StoreError` when there is none yet."""
+    reader = SqliteReader(folders.store)
+    await reader.open()
+    try:
+        yield reader
+    finally:
+        await reader.close()
+
+
+def open_intake(settings: Settings, folders: DataFolders | None = None) -> Intake:
+    """What finds samples on this host; the engine's own folders are never taken for samples."""
+    own_root = None if folders is None else str(folders.root).encode("utf-8", "surrogateescape")
+    return FolderIntake(settings.intake.max_sample_bytes, own_root)

@@ -1,0 +1,198 @@
+"""What this host can do, found out by trying. Each finding has its remedy; nothing is changed, except that the data folder is made."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+import resource
+import shutil
+import sqlite3
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from malbox_tui.config.folders import DataFolders
+from malbox_tui.config.loading import ConfigSource
+from malbox_tui.config.settings import Isolation, Settings
+from malbox_tui.confine.probe import probe_bubblewrap
+from malbox_tui.engine.clock import SystemClock
+from malbox_tui.model.errors import DataFolderInUse, MalboxError
+from malbox_tui.plugins.registry import find_plugins
+from malbox_tui.store.folder_lock import FolderLock
+
+SYSTEM_DEPS = "make system-deps, as root"
+LOW_DISK_BYTES = 5 * 1024**3
+LOW_OPEN_FILES = 1024
+
+_WAL_RESET_FIXED = (3, 51, 3)
+"""SQLite before this may lose a commit when two connections checkpoint and reset the WAL at the same time (sqlite.org/wal.html).
+The store has one writer, so it can't happen here; another program on the same file could bring it about."""
+
+
+class Health(StrEnum):
+    """How bad a finding is: fine, weaker than it could be, or in the way of work."""
+
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing about this host. `remedy` is what a person can do about it, empty when nothing needs to be done."""
+
+    what: str
+    health: Health
+    detail: str
+    remedy: str = ""
+
+
+def diagnose(folders: DataFolders, source: ConfigSource) -> Iterator[Finding]:
+    """Findings, each as soon as it is known. Never raises for what is wrong with the host."""
+    yield _python()
+    yield _sqlite()
+    settings, findings = _configuration(source)
+    yield findings
+    yield from _data_folder(folders)
+    yield _bubblewrap(settings)
+    yield _plugins(settings, source)
+    yield _libvirt()
+    yield _open_files()
+    yield _terminal()
+
+
+def _python() -> Finding:
+    detail = f"{platform.python_version()} ({sys.executable})"
+    return Finding("Python", Health.OK, detail)
+
+
+def _sqlite() -> Finding:
+    if sqlite3.sqlite_version_info >= _WAL_RESET_FIXED:
+        return Finding("SQLite", Health.OK, sqlite3.sqlite_version)
+    return Finding(
+        "SQLite",
+        Health.WARN,
+        f"{sqlite3.sqlite_version} has the WAL-reset fault, which one writer alone never meets",
+        "let no other program write to the store; SQLite 3.51.3 and later don't have it",
+    )
+
+
+def _configuration(source: ConfigSource) -> tuple[Settings, Finding]:
+    settings, faults = source.examine()
+    if faults:
+        more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+        finding = Finding(
+            "configuration", Health.FAIL, f"{faults[0]}{more}", "`malbox-tui config check` lists everything that is wrong"
+        )
+    elif source.exists:
+        finding = Finding("configuration", Health.OK, source.shown)
+    else:
+        finding = Finding("configuration", Health.OK, f"the defaults; there is no {source.shown}")
+    return settings, finding
+
+
+def _data_folder(folders: DataFolders) -> Iterator[Finding]:
+    try:
+        folders.create()
+        with tempfile.TemporaryFile(dir=folders.root) as file:
+            file.write(b"x")
+        free_bytes = shutil.disk_usage(folders.root).free
+    except (MalboxError, OSError) as error:
+        yield Finding(
+            "data folder", Health.FAIL, f"{folders.root}: {error}", "make it writable, or choose another with --data-dir"
+        )
+        return
+    yield Finding("data folder", Health.OK, str(folders.root))
+    free = f"{free_bytes / 1024**3:.1f} GiB free under {folders.root}"
+    if free_bytes < LOW_DISK_BYTES:
+        yield Finding("disk", Health.WARN, free, "make room, or choose another folder with --data-dir")
+    else:
+        yield Finding("disk", Health.OK, free)
+    yield _lock(folders)
+
+
+def _lock(folders: DataFolders) -> Finding:
+    lock = FolderLock(folders.lock)
+    try:
+        lock.acquire(SystemClock().now())
+    except DataFolderInUse as held:
+        holder = f"process {held.pid}" if held.pid is not None else "another process"
+        return Finding("lock", Health.OK, f"held by {holder} ({held.command or 'unknown command'}), an engine is running")
+    except (MalboxError, OSError) as error:
+        return Finding("lock", Health.FAIL, str(error), "make the data folder writable, or choose another with --data-dir")
+    lock.close()
+    return Finding("lock", Health.OK, "free, no engine is running on the data folder")
+
+
+def _bubblewrap(settings: Settings) -> Finding:
+    isolation = settings.confinement.isolation
+    try:
+        probe = asyncio.run(probe_bubblewrap())
+    except (MalboxError, OSError) as error:
+        works, reason, remedy = False, str(error), SYSTEM_DEPS
+    else:
+        works, reason, remedy = probe.works, probe.reason, probe.remedy
+    if works and isolation is Isolation.LIMITS:
+        return Finding(
+            "isolation",
+            Health.WARN,
+            "bubblewrap works, but the configuration asks for resource limits alone",
+            'set confinement.isolation = "auto"',
+        )
+    if works:
+        return Finding("isolation", Health.OK, f"bubblewrap works ({shutil.which('bwrap')})")
+    health = Health.FAIL if isolation is Isolation.REQUIRED else Health.WARN
+    return Finding("isolation", health, f"resource limits alone: {reason}", remedy or SYSTEM_DEPS)
+
+
+def _plugins(settings: Settings, source: ConfigSource) -> Finding:
+    try:
+        plugins = find_plugins(settings.plugins, config_file=source.shown)
+    except MalboxError as error:
+        return Finding("plugins", Health.FAIL, str(error), "correct that, or name the plugin in plugins.disabled")
+    names = ", ".join(f"{plugin.name} {plugin.version}" for plugin in plugins)
+    if not plugins:
+        return Finding("plugins", Health.WARN, "none takes part", "take names out of plugins.disabled")
+    return Finding("plugins", Health.OK, names)
+
+
+def _libvirt() -> Finding:
+    install = f"{SYSTEM_DEPS}, then make run"
+    try:
+        import libvirt
+    except ImportError as error:
+        return Finding("libvirt", Health.WARN, f"its Python module can't be imported ({error}); no machines", install)
+    libvirt.registerErrorHandler(lambda context, error: None, None)
+    number = libvirt.getVersion()
+    version = f"{number // 1_000_000}.{number // 1000 % 1000}.{number % 1000}"
+    try:
+        libvirt.open("test:///default").close()
+    except libvirt.libvirtError as error:
+        return Finding("libvirt", Health.WARN, f"{version}, but its test driver doesn't open: {error}", install)
+    return Finding("libvirt", Health.OK, f"{version}, its test driver opens")
+
+
+def _open_files() -> Finding:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    detail = f"{_limit(soft)} open files allowed, {_limit(hard)} on request"
+    if soft != resource.RLIM_INFINITY and soft < LOW_OPEN_FILES:
+        return Finding("limits", Health.WARN, detail, f"ulimit -n {LOW_OPEN_FILES} or more")
+    return Finding("limits", Health.OK, detail)
+
+
+def _limit(value: int) -> str:
+    return "any number of" if value == resource.RLIM_INFINITY else str(value)
+
+
+def _terminal() -> Finding:
+    term = os.environ.get("TERM", "")
+    encoding = (sys.stdout.encoding or "unknown").upper()
+    detail = f"TERM={term or '(not set)'}, {encoding}{'' if sys.stdout.isatty() else ', stdout is no terminal'}"
+    if encoding.replace("-", "") != "UTF8":
+        return Finding("terminal", Health.WARN, detail, "set a UTF-8 locale: export LANG=C.UTF-8")
+    if sys.stdout.isatty() and term in ("", "dumb"):
+        return Finding("terminal", Health.WARN, detail, "set TERM to what the terminal is, such as xterm-256color")
+    return Finding("terminal", Health.OK, detail)
