@@ -78,7 +78,7 @@ class SqliteWriter:
                 batch = [self._waiting.popleft() for _ in range(min(BATCH_LIMIT, len(self._waiting)))]
                 if batch:
                     await self._serve(batch)
-                batch = []
+                batch.clear()
         finally:
             self._stopping = True
             for request in (*batch, *self._waiting):
@@ -96,6 +96,8 @@ class SqliteWriter:
         self._tell(effects.events)
         for answer in effects.answers:
             answer()
+        # The connection's thread keeps its last call and result until the next; the answers must not live on with them.
+        effects.answers.clear()
 
     def _store(self, connection: sqlite3.Connection, batch: Sequence[Request]) -> Effects:
         """Runs in the connection's thread. Carries the batch out; when a move was lost, once more to find out which."""
