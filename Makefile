@@ -1,0 +1,91 @@
+# malbox-tui: `make help` lists the targets. Results go to stdout; everything that make itself has to say goes to stderr.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+MAKEFLAGS += --no-print-directory
+.DEFAULT_GOAL := help
+.ONESHELL:
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMPS := $(VENV)/stamps
+SYSTEM_PACKAGES := bubblewrap gcc libvirt-dev pkg-config python3-dev python3-venv util-linux
+
+# SAMPLES as it was given: neither make nor the shell reads anything into it.
+export MAKE_RUN_SAMPLES := $(value SAMPLES)
+
+# libvirt's binding is compiled; it is installed as soon as what that takes is there.
+LIBVIRT_STAMP := $(shell pkg-config --exists libvirt 2>/dev/null && command -v cc >/dev/null 2>&1 && echo $(STAMPS)/libvirt)
+
+.PHONY: help run test lint bench system-deps clean
+
+help: ## what there is to make
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
+
+run: $(STAMPS)/run $(LIBVIRT_STAMP) ## analyse a file or folder: make run SAMPLES=some/folder (without: finish what is left over)
+	@if [ -n "$$MAKE_RUN_SAMPLES" ]; then
+		exec $(BIN)/malbox-tui analyze -- "$$MAKE_RUN_SAMPLES"
+	fi
+	echo 'make run SAMPLES=some/folder analyses a folder; now finishing what earlier runs left over.' >&2
+	exec $(BIN)/malbox-tui analyze
+
+test: $(STAMPS)/test $(LIBVIRT_STAMP) ## run the tests, the fast ones first
+	@$(BIN)/python -m pytest -W error::pytest.PytestUnhandledThreadExceptionWarning
+
+lint: $(STAMPS)/lint $(STAMPS)/test ## format, lint, strict types, import contracts, docs
+	@$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	export MYPYPATH=malbox_tui/sdk
+	$(BIN)/mypy --config-file .ci/mypy-plugins.ini -p malbox_plugin_sdk
+	for plugin in malbox_tui/plugins/builtin/*/; do
+		$(BIN)/mypy --config-file .ci/mypy-plugins.ini "$$plugin"
+	done
+	unset MYPYPATH
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -q tests/docs
+
+bench: $(STAMPS)/test $(LIBVIRT_STAMP) ## measure: make bench [BENCH=name] [JSON=1]
+	@exec $(BIN)/python -m tests.benchmarks $(if $(BENCH),--only '$(BENCH)') $(if $(JSON),--json)
+
+system-deps: ## install the Debian packages that isolation and libvirt need (as root)
+	@if [ "$$(id -u)" != 0 ]; then
+		echo 'make system-deps installs Debian packages and has to run as root: sudo make system-deps' >&2
+		exit 1
+	fi
+	if ! command -v apt-get >/dev/null; then
+		echo 'make system-deps knows Debian only. Install what gives you: $(SYSTEM_PACKAGES)' >&2
+		exit 1
+	fi
+	export DEBIAN_FRONTEND=noninteractive
+	apt-get update -q >&2
+	apt-get install -q -y --no-install-recommends $(SYSTEM_PACKAGES) >&2
+
+clean: ## remove the environment and everything generated
+	@rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis snapshot_report.html
+	find malbox_tui tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(STAMPS)/venv: .ci/make-venv
+	@PYTHON='$(PYTHON)' .ci/make-venv $(VENV)
+	mkdir -p $(STAMPS)
+	touch $@
+
+$(STAMPS)/run: $(STAMPS)/venv pyproject.toml
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -e . >&2
+	touch $@
+
+$(STAMPS)/test: $(STAMPS)/venv pyproject.toml
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[test]' >&2
+	touch $@ $(STAMPS)/run
+
+$(STAMPS)/lint: $(STAMPS)/venv pyproject.toml
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[lint]' >&2
+	touch $@ $(STAMPS)/run
+
+$(STAMPS)/libvirt: $(STAMPS)/venv pyproject.toml
+	@if $(BIN)/python -m pip install -q --disable-pip-version-check -e '.[libvirt]' >&2; then
+		touch $@
+	else
+		echo 'libvirt-python could not be built; going on without it. `make system-deps` installs what it takes.' >&2
+	fi

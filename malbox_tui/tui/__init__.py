@@ -1,0 +1,1 @@
+"""The console. It sees ports, config and model only."""
