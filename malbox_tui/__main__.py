@@ -1,0 +1,8 @@
+"""`python -m malbox_tui`."""
+
+import sys
+
+from malbox_tui.cli.app import main
+
+if __name__ == "__main__":
+    sys.exit(main())

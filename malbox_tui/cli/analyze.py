@@ -1,0 +1,218 @@
+"""`malbox-tui analyze`: run the engine without a screen until all is final."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from malbox_tui.cli.analysis_run import AnalysisRun
+from malbox_tui.cli.audience import JsonReporter, Reporter, TableReporter
+from malbox_tui.cli.interruption import Interruption
+from malbox_tui.cli.log_file import log_to_file
+from malbox_tui.cli.options import GlobalOptions, whole_number
+from malbox_tui.cli.output import tell
+from malbox_tui.cli.progress import progress_on_stderr
+from malbox_tui.cli.tally import EXIT_NOT_ALL_COMPLETED, EXIT_NOTHING_ACCEPTED, EXIT_OK, Tally
+from malbox_tui.cli.text import counted, sentence
+from malbox_tui.config.settings import Settings
+from malbox_tui.model.commands import ShutdownMode
+from malbox_tui.model.errors import ConfigError, MalboxError
+from malbox_tui.model.submission import SubmissionOptions
+from malbox_tui.model.task import FINAL_STATES
+
+if TYPE_CHECKING:
+    from malbox_tui.config.folders import DataFolders
+    from malbox_tui.runtime import EngineThread
+
+STOP_MARGIN_S = 30.0
+"""How long beyond the grace periods the engine may take to end before it is left to the next start's recovery."""
+
+
+def analyze(
+    *paths: str,
+    json: Annotated[bool, Parameter(negative=())] = False,
+    again: Annotated[bool, Parameter(negative=())] = False,
+    priority: Annotated[int, Parameter(converter=whole_number, validator=Number(gte=-1_000_000, lte=1_000_000))] = 1,
+    timeout: Annotated[float | None, Parameter(validator=Number(gt=0, lte=7 * 86400))] = None,
+    options: GlobalOptions | None = None,
+) -> int:
+    """Analyse files and folders, and what earlier runs left over, until all is final.
+
+    Exit code 0: all completed; 1: some failed, timed out or were canceled, or the run was interrupted; 2: wrong usage, or nothing
+    was accepted. Ctrl+C gives running attempts back; the next run finishes them.
+
+    Parameters
+    ----------
+    paths
+        Files, and folders with all that is in them. Without any, only what earlier runs left over is finished.
+    json
+        Print one JSON object a line as things happen, instead of a table at the end.
+    again
+        Analyse content again that has a completed task.
+    priority
+        Tasks of a higher priority are taken first.
+    timeout
+        How many seconds the plugins may take together on one sample, instead of what the configuration says.
+    """
+    chosen = options or GlobalOptions()
+    settings = _usable(chosen)
+    chosen.folders.create()
+    log_to_file(chosen.folders, chosen.log_level.value)
+    wishes = SubmissionOptions(priority=priority, timeout_s=timeout, again=again)
+    request = AnalysisRequest(tuple(os.fsencode(path) for path in paths), wishes, json)
+    with Interruption() as interruption:
+        return Analysis(request, settings, chosen, interruption).carry_out()
+
+
+def _usable(options: GlobalOptions) -> Settings:
+    settings = options.source.load()
+    if settings.general.max_workers == 0:
+        raise ConfigError(options.source.shown, "general.max_workers", "with 0 no task is ever taken; give at least 1.")
+    return settings
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysisRequest:
+    """What was asked for on the command line."""
+
+    paths: tuple[bytes, ...]
+    wishes: SubmissionOptions
+    json: bool
+
+
+class Analysis:
+    """One run of the command: an engine, one submission, the results."""
+
+    def __init__(self, request: AnalysisRequest, settings: Settings, options: GlobalOptions, interruption: Interruption) -> None:
+        self._request = request
+        self._settings = settings
+        self._options = options
+        self._folders: DataFolders = options.folders
+        self._interruption = interruption
+        self._began = time.monotonic()
+        self._tally = Tally()
+
+    def carry_out(self) -> int:
+        """Run to the end and return the exit code. The engine has ended when this returns or raises."""
+        from malbox_tui.runtime import SystemClock, start_engine
+
+        began_at = SystemClock().now()
+        engine = start_engine(self._settings, self._folders)
+        try:
+            self._interruption.on_first(lambda: engine.stop(ShutdownMode.GIVE_BACK))
+            return self._with_engine(engine, began_at)
+        finally:
+            engine.stop(ShutdownMode.GIVE_BACK)
+            self._wait_for_end(engine)
+
+    def _with_engine(self, engine: EngineThread, began_at: float) -> int:
+        shares_terminal = self._request.json and sys.stdout.isatty()
+        progress = progress_on_stderr(time.monotonic, shares_terminal)
+        reporter: Reporter = (
+            JsonReporter(self._tally, progress, self._folders.results)
+            if self._request.json
+            else TableReporter(self._tally, progress)
+        )
+        with asyncio.Runner() as runner:
+            run = AnalysisRun(engine.client, self._tally, reporter)
+            try:
+                all_final = runner.run(self._until_final(run, began_at))
+            finally:
+                progress.close()
+            engine.stop(ShutdownMode.DRAIN if all_final else ShutdownMode.GIVE_BACK)
+            self._wait_for_end(engine)
+            left = runner.run(self._conclude(run, reporter))
+        return self._verdict(engine, left)
+
+    async def _until_final(self, run: AnalysisRun, began_at: float) -> bool:
+        """True when everything is final; False when a signal or the engine's end came first."""
+        from malbox_tui.runtime import open_intake
+
+        self._interruption.on_first(_canceller())
+        offers = open_intake(self._settings, self._folders).offers(self._request.paths) if self._request.paths else None
+        try:
+            return await run.run(offers, self._request.wishes, began_at)
+        except asyncio.CancelledError:
+            if not self._interruption.signals:
+                raise
+            _forget_cancellation()
+            return False
+
+    async def _conclude(self, run: AnalysisRun, reporter: Reporter) -> int:
+        """Write the rest of the results from the store, and return how many tasks are not final."""
+        from malbox_tui.runtime import SystemClock, open_reader
+
+        async with open_reader(self._folders) as reader:
+            clock = SystemClock()
+            await run.tell_rest(lambda query: reader.tasks(query, clock.now()))
+            await reporter.conclude(lambda query: reader.tasks(query, clock.now()), time.monotonic() - self._began)
+            counts = await reader.counts()
+        return sum(count for state, count in counts.items() if state not in FINAL_STATES)
+
+    def _verdict(self, engine: EngineThread, left: int) -> int:
+        if engine.error is not None:
+            self._tell_of_breakdown(engine.error)
+            return EXIT_NOT_ALL_COMPLETED
+        if self._interruption.signals or left:
+            what = "Interrupted" if self._interruption.signals else "The engine was stopped"
+            tell(f"{what}: {_left_in_words(left, self._options.command('analyze'))}")
+            return EXIT_NOT_ALL_COMPLETED
+        if not self._tally.is_empty:
+            code = self._tally.exit_code()
+            if code == EXIT_NOTHING_ACCEPTED:
+                tell("malbox-tui: Nothing was accepted; the results say why.")
+            return code
+        if self._request.paths:
+            tell("malbox-tui: There is no file in what was given; nothing was accepted.")
+            return EXIT_NOTHING_ACCEPTED
+        tell("Nothing is left to finish. `malbox-tui analyze PATH` analyses files and folders.")
+        return EXIT_OK
+
+    def _tell_of_breakdown(self, error: BaseException) -> None:
+        if isinstance(error, MalboxError):
+            tell(f"malbox-tui: {sentence(str(error))}")
+        else:
+            log = self._folders.logs / "malbox-tui.log"
+            tell(f"malbox-tui: The engine ended with an unexpected {type(error).__name__}; {sentence(str(log))} has the details.")
+        tell(f"What is not final is kept; `{self._options.command('analyze')}` goes on with it.")
+
+    def _wait_for_end(self, engine: EngineThread) -> None:
+        bound = STOP_MARGIN_S + 2 * self._settings.analysis.cancel_grace_s
+        if not engine.join(bound):
+            tell(f"malbox-tui: The engine did not end within {bound:g} s; the next start recovers what it was at.")
+            with suppress(OSError, ValueError):
+                sys.stdout.flush()
+            os._exit(EXIT_NOT_ALL_COMPLETED)
+
+
+def _left_in_words(left: int, command: str) -> str:
+    if not left:
+        return "no task is left."
+    return f"{counted(left, 'task is', 'tasks are')} left; `{command}` finishes {'it' if left == 1 else 'them'}."
+
+
+def _canceller() -> Callable[[], None]:
+    """Cancels the asyncio task that calls this; safe in a signal handler."""
+    loop, this = asyncio.get_running_loop(), asyncio.current_task()
+    assert this is not None
+
+    def cancel() -> None:
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(this.cancel)
+
+    return cancel
+
+
+def _forget_cancellation() -> None:
+    this = asyncio.current_task()
+    assert this is not None
+    this.uncancel()

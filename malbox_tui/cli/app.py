@@ -1,0 +1,123 @@
+"""The command line: which commands there are, and how each way of ending becomes a message and an exit code."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
+
+from cyclopts import App, CycloptsError, Parameter, UnusedCliTokensError
+
+from malbox_tui.cli import analyze, completion, config, doctor, tasks
+from malbox_tui.cli.options import GlobalOptions, split_leading
+from malbox_tui.cli.output import OutputClosed, abandon_stdout, prepare_streams, tell
+from malbox_tui.cli.text import sentence
+from malbox_tui.model.errors import MalboxError
+
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+
+
+def make_app() -> App:
+    """The whole command line; calling it returns a command's exit code and raises what the command raises."""
+    app = App(
+        name="malbox-tui",
+        help="Run a pool of malware-analysis workers on files and folders.",
+        version=_version,
+        version_flags=["--version"],
+        help_format="plaintext",
+        print_error=False,
+        exit_on_error=False,
+        help_on_error=False,
+        suppress_keyboard_interrupt=False,
+        result_action="return_value",
+    )
+    app.command(analyze.analyze)
+    app.command(tasks.tasks)
+    app.command(tasks.task)
+    app.command(doctor.doctor)
+    app.command(config.make_app())
+    app.command(completion.make_app(app))
+    app.default(_usage_of(app, None))
+    for group in ("config", "completion"):
+        app[group].default(_usage_of(app, group))
+    return app
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command line (None: the process's own) and return its exit code."""
+    prepare_streams()
+    app = make_app()
+    try:
+        code = app(_globals_last(app, list(sys.argv[1:] if arguments is None else arguments)))
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except CycloptsError as error:
+        return _wrong_usage(error)
+    except MalboxError as error:
+        tell(f"malbox-tui: {sentence(str(error))}")
+        return EXIT_USAGE
+    except OutputClosed as error:
+        if error.detail:
+            tell(f"malbox-tui: The results can't be written to stdout: {error.detail}.")
+        return EXIT_FAILED
+    except BrokenPipeError:
+        abandon_stdout()
+        return EXIT_FAILED
+    except KeyboardInterrupt:
+        return EXIT_FAILED
+
+
+def _globals_last(app: App, tokens: list[str]) -> list[str]:
+    """The same command line with the global options behind the command's name, where the command looks for them."""
+    leading, rest = split_leading(tokens)
+    chain: list[str] = []
+    while found := app.parse_commands([*chain, *rest])[0][len(chain) :]:
+        chain += found
+        more, rest = split_leading(rest[len(found) :])
+        leading += more
+    return [*chain, *leading, *rest]
+
+
+def _usage_of(app: App, group: str | None) -> Callable[..., int]:
+    commands = app if group is None else app[group]
+
+    def usage(*words: Annotated[str, Parameter(show=False)], options: GlobalOptions | None = None) -> int:
+        if words:
+            return _unknown_command(words[0], group, [name for name in commands if not name.startswith("-")])
+        from rich.console import Console
+
+        app.help_print([] if group is None else [group], console=Console(stderr=True))
+        return EXIT_USAGE
+
+    usage.__doc__ = commands.help
+    return usage
+
+
+def _unknown_command(word: str, group: str | None, known: list[str]) -> int:
+    command = "malbox-tui" if group is None else f"malbox-tui {group}"
+    near = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    hint = f"Did you mean `{command} {near[0]}`?" if near else f"There are: {', '.join(known)}."
+    tell(f"malbox-tui: `{command}` has no command {sentence(repr(word))}. {hint}")
+    tell(f"Usage: {command} COMMAND. `{command} --help` says what each does.")
+    return EXIT_USAGE
+
+
+def _wrong_usage(error: CycloptsError) -> int:
+    unused = error.unused_tokens if isinstance(error, UnusedCliTokensError) else None
+    problem = f"Unexpected argument: {' '.join(unused)}." if unused else str(error)
+    command = " ".join(["malbox-tui", *(error.command_chain or ())])
+    tell(f"malbox-tui: {sentence(problem)}")
+    tell(f"`{sentence(command)} --help` shows how it is used.")
+    return EXIT_USAGE
+
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return f"malbox-tui {version('malbox-tui')}"
+
+
+app: Any = make_app()
+"""The command line, for tools that look for one."""

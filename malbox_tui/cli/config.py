@@ -1,0 +1,51 @@
+"""`malbox-tui config`: begin, check and show the configuration file."""
+
+from __future__ import annotations
+
+from cyclopts import App
+
+from malbox_tui.cli.options import GlobalOptions
+from malbox_tui.cli.output import tell, write_line
+from malbox_tui.cli.text import counted, sentence
+from malbox_tui.config.template import as_toml, write_template
+
+
+def make_app() -> App:
+    """The group of commands."""
+    group = App(name="config", help="Begin, check and show the configuration file.")
+    group.command(init)
+    group.command(check)
+    group.command(show)
+    return group
+
+
+def init(*, options: GlobalOptions | None = None) -> int:
+    """Write a commented configuration file with every key; a file that exists is never overwritten."""
+    source = (options or GlobalOptions()).source
+    write_template(source.path)
+    tell(f"Wrote {source.shown}.")
+    return 0
+
+
+def check(*, options: GlobalOptions | None = None) -> int:
+    """Say whether the configuration file is right, or everything that is wrong with it."""
+    source = (options or GlobalOptions()).source
+    _, faults = source.examine()
+    for fault in faults:
+        tell(sentence(str(fault)))
+    if faults:
+        tell(f"{source.shown}: {counted(len(faults), 'fault')}.")
+        return 2
+    missing = "" if source.exists else " (there is no such file; the defaults are in effect)"
+    write_line(f"{source.shown}: OK{missing}")
+    return 0
+
+
+def show(*, options: GlobalOptions | None = None) -> int:
+    """Print the configuration in effect as TOML, and where it comes from."""
+    source = (options or GlobalOptions()).source
+    settings = source.load()
+    origin = f"From {source.shown}" if source.exists else f"The defaults; there is no {source.shown}"
+    write_line(f"# {origin}.\n")
+    write_line(as_toml(settings).rstrip("\n"))
+    return 0

@@ -1,0 +1,38 @@
+"""The log goes to a file: the terminal belongs to results and progress."""
+
+from __future__ import annotations
+
+import logging
+from logging.handlers import RotatingFileHandler
+
+from malbox_tui.cli.text import sentence
+from malbox_tui.config.folders import DataFolders
+from malbox_tui.config.loading import shown_path
+from malbox_tui.model.errors import StoreError
+
+_MAX_BYTES = 5 * 1024 * 1024
+_KEPT_FILES = 3
+
+
+class _SafeFormatter(logging.Formatter):
+    """Foreign text can't act on the terminal of whoever reads the log."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return "\n".join(sentence(line) for line in super().format(record).splitlines())
+
+
+def log_to_file(folders: DataFolders, level: str) -> None:
+    """Send everything logged from `level` on (a name such as "info") to `malbox-tui.log` in the log folder, which has to exist.
+
+    Raises `StoreError` when the file can't be written.
+    """
+    path = folders.logs / "malbox-tui.log"
+    try:
+        handler = RotatingFileHandler(
+            path, maxBytes=_MAX_BYTES, backupCount=_KEPT_FILES, encoding="utf-8", errors="backslashreplace"
+        )
+    except OSError as exc:
+        raise StoreError(f"The log file {shown_path(path)} can't be written: {exc.strerror or exc}.") from exc
+    handler.setFormatter(_SafeFormatter("%(asctime)s %(levelname)s %(name)s [%(process)d] %(message)s"))
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    logging.captureWarnings(capture=True)

@@ -1,0 +1,76 @@
+"""The options that every command takes, before or after its name."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter, Token
+
+from malbox_tui.config.folders import DataFolders
+from malbox_tui.config.loading import ConfigSource, shown_path
+
+
+class LogLevel(StrEnum):
+    """How much is written to the log file."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+def enum_value(name: str) -> str:
+    """How a member of an enum is spelt on the command line: as its value, with underscores."""
+    return name.lower()
+
+
+def whole_number(type_: Any, tokens: Sequence[Token]) -> int:
+    """A converter that takes nothing but a whole number (cyclopts itself would cut 1.5 to 1)."""
+    return int(tokens[0].value)
+
+
+@Parameter(name="*", group="Global options")
+@dataclass(frozen=True, slots=True)
+class GlobalOptions:
+    """Where the data and the configuration are, and how much is logged."""
+
+    data_dir: Annotated[Path | None, Parameter(name="--data-dir")] = None
+    """Keep everything under this folder instead of the platform's own places."""
+    config: Annotated[Path | None, Parameter(name="--config")] = None
+    """Use this configuration file."""
+    log_level: Annotated[LogLevel, Parameter(name="--log-level", name_transform=enum_value)] = LogLevel.INFO
+    """How much is written to the log file."""
+
+    @property
+    def folders(self) -> DataFolders:
+        """The places of the data."""
+        return DataFolders.chosen(self.data_dir)
+
+    @property
+    def source(self) -> ConfigSource:
+        """The configuration file."""
+        return ConfigSource.chosen(self.config, self.folders)
+
+    def command(self, name: str) -> str:
+        """A command line for the person to type that means the same data and configuration."""
+        words = ["malbox-tui", name]
+        for option, path in (("--data-dir", self.data_dir), ("--config", self.config)):
+            if path is not None:
+                words += [option, shlex.quote(shown_path(path))]
+        return " ".join(words)
+
+
+OPTION_NAMES = frozenset({"--data-dir", "--config", "--log-level"})
+
+
+def split_leading(tokens: list[str]) -> tuple[list[str], list[str]]:
+    """The global options that stand before the command's name, each with its value, and the rest."""
+    index = 0
+    while index < len(tokens) and tokens[index].partition("=")[0] in OPTION_NAMES:
+        index += 1 if "=" in tokens[index] else 2
+    return tokens[:index], tokens[index:]

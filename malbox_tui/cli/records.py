@@ -1,0 +1,124 @@
+"""What `--json` prints: tasks and receipts as objects of a stable shape. Times are RFC 3339 in UTC; names and other foreign text
+are escaped as `model.sample` does it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import PurePath
+from typing import Any
+
+from malbox_tui.cli.text import sentence, timestamp
+from malbox_tui.model.queries import TaskRecord
+from malbox_tui.model.report import PluginRun, ResultRef, Verdict
+from malbox_tui.model.sample import Sample, SampleName, escape, visible
+from malbox_tui.model.submission import Duplicate, Refused
+
+Record = dict[str, Any]
+
+
+def task_record(row: TaskRecord, results: PurePath) -> Record:
+    """One task with its sample; paths of results are those under the folder `results`."""
+    task = row.task
+    return {
+        "record": "task",
+        "id": task.id,
+        "sample": _sample(row.sample),
+        "type": task.type,
+        "state": task.state.value,
+        "ended_by": task.ended_by.value if task.ended_by is not None else None,
+        "reason": sentence(task.reason),
+        "priority": task.priority,
+        "attempts": task.attempts,
+        "crashes": task.crashes,
+        "retry_of": task.retry_of,
+        "worker": task.worker,
+        "created_at": timestamp(task.created_at),
+        "started_at": timestamp(task.started_at),
+        "finished_at": timestamp(task.finished_at),
+        "timeout_s": task.timeout_s,
+        "stages": {name: round(seconds, 6) for name, seconds in task.stages.items()},
+        "verdict": _verdict(task.verdict),
+        "plugins": [_plugin(run, results) for run in task.plugins],
+    }
+
+
+def duplicate_record(receipt: Duplicate, original: TaskRecord | None) -> Record:
+    """A content that has a task already; `original` is that task as it is now, if it could be read."""
+    return {
+        "record": "duplicate",
+        **_named(receipt.name),
+        "sha256": receipt.sha256,
+        "size_bytes": receipt.size_bytes,
+        "of": receipt.task_id,
+        "state": (original.task.state if original is not None else receipt.state).value,
+        "verdict": _verdict(original.task.verdict) if original is not None and original.task.state.is_final else None,
+    }
+
+
+def refused_record(receipt: Refused) -> Record:
+    """Something that was not taken, and why."""
+    return {
+        "record": "refused",
+        **_named(receipt.name),
+        "code": receipt.refusal.code,
+        "reason": sentence(receipt.refusal.reason),
+    }
+
+
+def _named(name: SampleName) -> Record:
+    return {"name": escape(name.name), "path": escape(name.origin)}
+
+
+def _sample(sample: Sample) -> Record:
+    identification = sample.identification
+    return {
+        "sha256": sample.sha256,
+        "names": _unique(escape(name.name) for name in sample.names),
+        "origins": _unique(escape(name.origin) for name in sample.names if name.origin),
+        "size_bytes": sample.size_bytes,
+        "kind": visible(identification.kind) if identification is not None else None,
+        "mime": _optional(identification.mime) if identification is not None else None,
+        "platform": _optional(identification.platform) if identification is not None else None,
+        "arch": _optional(identification.arch) if identification is not None else None,
+    }
+
+
+def _verdict(verdict: Verdict | None) -> Record | None:
+    if verdict is None:
+        return None
+    return {
+        "classification": verdict.classification.value,
+        "score": verdict.score,
+        "confidence": verdict.confidence.value if verdict.confidence is not None else None,
+        "labels": [visible(label) for label in verdict.labels],
+    }
+
+
+def _plugin(run: PluginRun, results: PurePath) -> Record:
+    return {
+        "name": visible(run.name),
+        "version": visible(run.version),
+        "status": run.status.value,
+        "seconds": round(run.seconds, 6),
+        "reason": sentence(run.reason),
+        "verdict": _verdict(run.verdict),
+        "results": [_result(reference, results) for reference in run.results],
+    }
+
+
+def _result(reference: ResultRef, results: PurePath) -> Record:
+    return {
+        "name": visible(reference.name),
+        "format": reference.format,
+        "size_bytes": reference.size_bytes,
+        "sha256": reference.sha256,
+        "path": escape(bytes(results / reference.path)),
+    }
+
+
+def _optional(text: str | None) -> str | None:
+    return None if text is None else visible(text)
+
+
+def _unique(texts: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(texts))

@@ -1,0 +1,121 @@
+"""The account of one run of `analyze`: what it waits for, how things ended, and the exit code that follows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from malbox_tui.cli.text import counted, duration, tallied
+from malbox_tui.model.queries import TaskRecord
+from malbox_tui.model.report import Classification
+from malbox_tui.model.submission import Accepted, Duplicate, Receipt, Refused
+from malbox_tui.model.task import TaskState
+
+EXIT_OK = 0
+EXIT_NOT_ALL_COMPLETED = 1
+EXIT_NOTHING_ACCEPTED = 2
+
+NOTABLE = frozenset({Classification.SUSPICIOUS, Classification.MALICIOUS})
+
+
+class Tally:
+    """Counts as they stand. Ids are kept for each task, receipts only of what did not become a task."""
+
+    def __init__(self) -> None:
+        self.waiting: set[int] = set()
+        self.ended: dict[int, TaskState] = {}
+        """In the order they ended."""
+        self.leftovers = 0
+        self.accepted = 0
+        self.duplicates: list[Duplicate] = []
+        self.refused: list[Refused] = []
+        self._classifications: Counter[str] = Counter()
+
+    @property
+    def tasks(self) -> int:
+        """How many tasks this run knows of."""
+        return len(self.waiting) + len(self.ended)
+
+    @property
+    def is_empty(self) -> bool:
+        """True while nothing came in and nothing was left over."""
+        return not (self.tasks or self.duplicates or self.refused)
+
+    def left_over(self, task_ids: Iterable[int]) -> None:
+        """Tasks of earlier runs that are not final: they count as this run's own."""
+        fresh = {task_id for task_id in task_ids if task_id not in self.ended and task_id not in self.waiting}
+        self.leftovers += len(fresh)
+        self.waiting |= fresh
+
+    def received(self, receipt: Receipt) -> None:
+        """One thing that was offered."""
+        match receipt:
+            case Accepted():
+                self.accepted += 1
+                self._wait_for(receipt.task_id)
+            case Duplicate():
+                self.duplicates.append(receipt)
+                if not receipt.state.is_final:
+                    self._wait_for(receipt.task_id)
+            case Refused():
+                self.refused.append(receipt)
+
+    def ended_as(self, task_id: int, state: TaskState) -> bool:
+        """One task that became final; False if that was known."""
+        if task_id in self.ended:
+            return False
+        self.ended[task_id] = state
+        self.waiting.discard(task_id)
+        return True
+
+    def judged(self, record: TaskRecord) -> None:
+        """What an ended task was found to be."""
+        if record.task.verdict is not None:
+            self._classifications[record.task.verdict.classification.value] += 1
+
+    def exit_code(self) -> int:
+        """0: all completed, 1: some did not, 2: nothing was accepted and nothing was left over."""
+        if not self.ended and not self.waiting and not self.duplicates:
+            return EXIT_NOTHING_ACCEPTED
+        all_completed = not self.waiting and all(state is TaskState.COMPLETED for state in self.ended.values())
+        return EXIT_OK if all_completed else EXIT_NOT_ALL_COMPLETED
+
+    def progress(self) -> str:
+        """`12 of 40 tasks final: 11 completed, 1 failed; 2 malicious`."""
+        parts = [f"{len(self.ended)} of {counted(self.tasks, 'task')} final"]
+        if self.ended:
+            parts.append(f": {self._by_state()}")
+        if notable := self._notable():
+            parts.append(f"; {notable}")
+        return "".join(parts)
+
+    def totals(self, seconds: float) -> str:
+        """The line below the results: tasks by state, what was found, and what did not become a task."""
+        parts = [f"{counted(self.tasks, 'task')} in {duration(seconds)}"]
+        if self.ended:
+            parts[0] += f": {self._by_state()}"
+        if self.waiting:
+            parts.append(f"{len(self.waiting)} not final")
+        if notable := self._notable():
+            parts.append(notable)
+        if self.leftovers:
+            parts.append(f"{self.leftovers} of earlier runs")
+        if self.duplicates:
+            parts.append(counted(len(self.duplicates), "duplicate"))
+        if self.refused:
+            codes = Counter(receipt.refusal.code for receipt in self.refused)
+            parts.append(f"{len(self.refused)} refused ({tallied(codes)})")
+        return " · ".join(parts)
+
+    def _wait_for(self, task_id: int) -> None:
+        if task_id not in self.ended:
+            self.waiting.add(task_id)
+
+    def _by_state(self) -> str:
+        counts = Counter(state.value for state in self.ended.values())
+        return tallied({state.value: counts[state.value] for state in TaskState})
+
+    def _notable(self) -> str:
+        return tallied(
+            {name.value: self._classifications[name.value] for name in (Classification.MALICIOUS, Classification.SUSPICIOUS)}
+        )

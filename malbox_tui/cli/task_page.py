@@ -1,0 +1,87 @@
+"""One task in full, as lines of text: pure, and safe to print."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import PurePath
+
+from malbox_tui.cli.text import duration, sentence, size, timestamp
+from malbox_tui.model.queries import TaskRecord
+from malbox_tui.model.report import PluginRun, Verdict
+from malbox_tui.model.sample import Sample, escape, visible
+from malbox_tui.model.task import Task, TaskState
+
+_LABEL_WIDTH = 10
+
+
+def task_lines(row: TaskRecord, results: PurePath) -> Iterator[str]:
+    """The task, its sample, its stages and its plugins; results with their paths under the folder `results`."""
+    task, sample = row.task, row.sample
+    yield f"Task {task.id}: {task.state.value}"
+    yield from _fields(_task_fields(task))
+    yield ""
+    yield f"Sample {sample.sha256}"
+    yield from _fields(_sample_fields(sample))
+    if task.stages:
+        yield ""
+        yield "Stages"
+        yield from _fields(
+            [(state.value, duration(task.stages[state.value])) for state in TaskState if state.value in task.stages], 20
+        )
+    for run in task.plugins:
+        yield ""
+        yield from _plugin_lines(run, results)
+
+
+def _task_fields(task: Task) -> list[tuple[str, str]]:
+    fields = [
+        ("verdict", _verdict(task.verdict)),
+        ("ended by", task.ended_by.value.replace("_", " ") if task.ended_by is not None else ""),
+        ("reason", sentence(task.reason)),
+        ("type", visible(task.type)),
+        ("priority", str(task.priority)),
+        ("attempts", str(task.attempts) + (f" ({task.crashes} crashed)" if task.crashes else "")),
+        ("retry of", str(task.retry_of) if task.retry_of is not None else ""),
+        ("worker", visible(task.worker or "")),
+        ("created", timestamp(task.created_at) or ""),
+        ("started", timestamp(task.started_at) or ""),
+        ("finished", timestamp(task.finished_at) or ""),
+    ]
+    return [(label, text) for label, text in fields if text]
+
+
+def _sample_fields(sample: Sample) -> list[tuple[str, str]]:
+    fields = [("size", f"{size(sample.size_bytes)} ({sample.size_bytes} bytes)")]
+    if (identified := sample.identification) is not None:
+        details = [visible(text) for text in (identified.mime, identified.platform, identified.arch) if text]
+        fields.append(("kind", visible(identified.kind) + (f" ({', '.join(details)})" if details else "")))
+        if identified.description:
+            fields.append(("", visible(identified.description)))
+    fields += [("name", escape(name)) for name in dict.fromkeys(name.name for name in sample.names)]
+    fields += [("from", escape(origin)) for origin in dict.fromkeys(name.origin for name in sample.names if name.origin)]
+    return fields
+
+
+def _plugin_lines(run: PluginRun, results: PurePath) -> Iterator[str]:
+    yield f"Plugin {visible(run.name)} {visible(run.version)}: {run.status.value.replace('_', ' ')} in {duration(run.seconds)}"
+    fields = [("verdict", _verdict(run.verdict)), ("reason", sentence(run.reason))]
+    yield from _fields([(label, text) for label, text in fields if text])
+    for result in run.results:
+        yield f"  {visible(result.name)} ({result.format}, {size(result.size_bytes)}): {escape(bytes(results / result.path))}"
+
+
+def _verdict(verdict: Verdict | None) -> str:
+    if verdict is None:
+        return ""
+    words = [verdict.classification.value]
+    if verdict.score is not None:
+        words.append(f"score {verdict.score}")
+    if verdict.confidence is not None:
+        words.append(f"confidence {verdict.confidence.value}")
+    labels = ", ".join(visible(label) for label in verdict.labels)
+    return ", ".join(words) + (f": {labels}" if labels else "")
+
+
+def _fields(fields: list[tuple[str, str]], width: int = _LABEL_WIDTH) -> Iterator[str]:
+    for label, text in fields:
+        yield f"  {label:<{width}} {text}"

@@ -1,0 +1,126 @@
+"""`malbox-tui tasks` and `malbox-tui task ID`: what the store knows, also while an engine runs."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from malbox_tui.cli import table
+from malbox_tui.cli.audience import table_width
+from malbox_tui.cli.options import GlobalOptions, enum_value, whole_number
+from malbox_tui.cli.output import write_line, write_record
+from malbox_tui.cli.records import task_record
+from malbox_tui.cli.task_page import task_lines
+from malbox_tui.cli.text import counted, tallied
+from malbox_tui.config.folders import DataFolders
+from malbox_tui.model.errors import StoreError, UnknownTask
+from malbox_tui.model.queries import MAX_ROWS, TaskFilter, TaskQuery
+from malbox_tui.model.sample import escape
+from malbox_tui.model.task import TaskState
+
+if TYPE_CHECKING:
+    from malbox_tui.runtime import TaskReader
+
+_MAX_ID = 2**63 - 1
+
+
+def tasks(
+    *,
+    json: Annotated[bool, Parameter(negative=())] = False,
+    state: Annotated[tuple[TaskState, ...] | None, Parameter(negative=(), name_transform=enum_value)] = None,
+    limit: Annotated[int, Parameter(converter=whole_number, validator=Number(gte=1))] = 50,
+    options: GlobalOptions | None = None,
+) -> int:
+    """List tasks, the newest first.
+
+    Parameters
+    ----------
+    json
+        Print one JSON object a line instead of a table.
+    state
+        Only tasks in this state; may be given more than once.
+    limit
+        At most so many.
+    """
+    folders = (options or GlobalOptions()).folders
+    where = TaskFilter(states=frozenset(state) if state else None)
+    asyncio.run(_list(folders, where, limit, json))
+    return 0
+
+
+def task(
+    task_id: Annotated[int, Parameter(name="ID", converter=whole_number, validator=Number(gte=0, lte=_MAX_ID))],
+    /,
+    *,
+    json: Annotated[bool, Parameter(negative=())] = False,
+    options: GlobalOptions | None = None,
+) -> int:
+    """Show one task: its stages in numbers, how it ended, what each plugin found.
+
+    Parameters
+    ----------
+    task_id
+        The task's number, as `malbox-tui tasks` shows it.
+    json
+        Print it as one JSON object.
+    """
+    asyncio.run(_show((options or GlobalOptions()).folders, task_id, json))
+    return 0
+
+
+async def _list(folders: DataFolders, where: TaskFilter, limit: int, as_json: bool) -> None:
+    columns = table.widths(table_width())
+    async with _reader(folders) as reader:
+        shown = total = 0
+        while shown < limit:
+            page = await reader.tasks(TaskQuery(where=where, offset=shown, limit=min(MAX_ROWS, limit - shown)), _now())
+            total = page.total
+            if not page.rows:
+                break
+            if not as_json and not shown:
+                write_line(table.line(table.header(), columns))
+            for row in page.rows:
+                if as_json:
+                    write_record(task_record(row, folders.results))
+                else:
+                    write_line(table.line(table.task_row(row), columns))
+            shown += len(page.rows)
+        if not as_json:
+            counts = {state.value: count for state, count in (await reader.counts()).items()}
+            gap = "\n" if shown else ""
+            write_line(f"{gap}{shown} of {counted(total, 'task')} shown. In all: {tallied(counts) or 'none'}.")
+
+
+async def _show(folders: DataFolders, task_id: int, as_json: bool) -> None:
+    async with _reader(folders) as reader:
+        page = await reader.tasks(TaskQuery(where=TaskFilter(task_ids=(task_id,)), limit=1), _now())
+    if not page.rows:
+        raise UnknownTask(task_id)
+    if as_json:
+        write_record(task_record(page.rows[0], folders.results))
+        return
+    for line in task_lines(page.rows[0], folders.results):
+        write_line(line)
+
+
+def _reader(folders: DataFolders) -> AbstractAsyncContextManager[TaskReader]:
+    from malbox_tui.runtime import open_reader
+
+    where = escape(bytes(folders.root))
+    try:
+        found = folders.store.exists()
+    except OSError as exc:
+        raise StoreError(f"The data folder {where} can't be looked into: {exc.strerror or exc}.") from exc
+    if not found:
+        raise StoreError(f"There is no store in {where} yet. `malbox-tui analyze PATH` begins one.")
+    return open_reader(folders)
+
+
+def _now() -> float:
+    from malbox_tui.runtime import SystemClock
+
+    return SystemClock().now()
