@@ -5,6 +5,7 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .ONESHELL:
+.NOTPARALLEL:
 
 PYTHON ?= python3
 VENV := .venv

@@ -31,7 +31,10 @@ def enum_value(name: str) -> str:
 
 def whole_number(type_: Any, tokens: Sequence[Token]) -> int:
     """A converter that takes nothing but a whole number (cyclopts itself would cut 1.5 to 1)."""
-    return int(tokens[0].value)
+    try:
+        return int(tokens[0].value)
+    except ValueError:
+        raise ValueError(f'"{tokens[0].value}" is not a whole number.') from None
 
 
 @Parameter(name="*", group="Global options")
