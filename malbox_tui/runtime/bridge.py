@@ -7,6 +7,7 @@ through one buffer with one wake-up flag.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import replace
@@ -20,6 +21,7 @@ from malbox_tui.model.queries import TaskPage, TaskQuery
 from malbox_tui.model.report import ResultRef
 from malbox_tui.model.submission import Account, Offer, Receipt, SubmissionOptions
 from malbox_tui.ports import Client
+from malbox_tui.runtime.loop_calls import LoopCalls
 
 T = TypeVar("T")
 
@@ -29,44 +31,47 @@ class BridgedClient:
 
     def __init__(self, inner: Client, loop: asyncio.AbstractEventLoop) -> None:
         self._inner = inner
-        self._loop = loop
+        self._engine = LoopCalls(loop)
+
+    def close(self) -> None:
+        """The engine's loop runs no more: open calls raise `EngineStopped`, and so do those to come."""
+        self._engine.close()
 
     async def do(self, command: Command) -> CommandOutcome:
         """See `Client`."""
-        return await self._cross(self._inner.do(command))
+        return await self._cross(lambda: self._inner.do(command))
 
     async def submit(
         self, offers: AsyncIterator[Offer], options: SubmissionOptions, on_receipt: Callable[[Receipt], None] | None = None
     ) -> Account:
         """See `Client`; `on_receipt` is called on the caller's loop."""
-        here = asyncio.get_running_loop()
+        loop = asyncio.get_running_loop()
+        here = LoopCalls(loop)
         crossing = _crossed(_with_crossed_content(offers, here), here)
 
         def tell(receipt: Receipt) -> None:
             if on_receipt is not None:
-                here.call_soon_threadsafe(on_receipt, receipt)
+                with contextlib.suppress(RuntimeError):  # the caller's loop has closed
+                    loop.call_soon_threadsafe(on_receipt, receipt)
 
-        return await self._cross(self._inner.submit(crossing, options, tell))
+        return await self._cross(lambda: self._inner.submit(crossing, options, tell))
 
     async def overview(self) -> Overview:
         """See `Client`."""
-        return await self._cross(self._inner.overview())
+        return await self._cross(self._inner.overview)
 
     async def query(self, query: TaskQuery) -> TaskPage:
         """See `Client`."""
-        return await self._cross(self._inner.query(query))
+        return await self._cross(lambda: self._inner.query(query))
 
     async def read(self, reference: ResultRef, max_bytes: int) -> bytes:
         """See `Client`."""
-        return await self._cross(self._inner.read(reference, max_bytes))
+        return await self._cross(lambda: self._inner.read(reference, max_bytes))
 
     async def events(self, after: Position | None) -> AsyncIterator[Event | Gap]:
         """See `Client`."""
         inbox = _EventInbox(asyncio.get_running_loop())
-        try:
-            pump = asyncio.run_coroutine_threadsafe(_pump(self._inner.events(after), inbox), self._loop)
-        except RuntimeError:
-            raise EngineStopped from None
+        pump = self._engine.start(lambda: _pump(self._inner.events(after), inbox))
         pump.add_done_callback(lambda _: inbox.end())
         try:
             while (batch := await inbox.take()) is not None:
@@ -75,16 +80,13 @@ class BridgedClient:
         finally:
             pump.cancel()
 
-    async def _cross(self, call: Coroutine[Any, Any, T]) -> T:
+    async def _cross(self, make: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        answer = self._engine.start(make)
         try:
-            handed_over = asyncio.run_coroutine_threadsafe(call, self._loop)
-        except RuntimeError:
-            call.close()
-            raise EngineStopped from None
-        try:
-            return await asyncio.wrap_future(handed_over)
+            return await asyncio.wrap_future(answer)
         except asyncio.CancelledError:
-            if self._loop.is_closed() or (handed_over.cancelled() and not _is_cancelling()):
+            # Nobody cancelled the caller, so it was the engine's end that cancelled the answer.
+            if answer.cancelled() and not _is_being_cancelled():
                 raise EngineStopped from None
             raise
 
@@ -125,7 +127,7 @@ class _EventInbox:
         return batch
 
     def _wake(self) -> None:
-        if not self._loop.is_closed():
+        with contextlib.suppress(RuntimeError):  # the reader's loop has closed: nobody reads any more
             self._loop.call_soon_threadsafe(self._flag.set)
 
 
@@ -146,27 +148,27 @@ async def _pump(events: AsyncIterator[Event | Gap], inbox: _EventInbox) -> None:
         inbox.put(item)
 
 
-async def _with_crossed_content(offers: AsyncIterator[Offer], here: asyncio.AbstractEventLoop) -> AsyncIterator[Offer]:
+async def _with_crossed_content(offers: AsyncIterator[Offer], home: LoopCalls) -> AsyncIterator[Offer]:
     async for offer in offers:
-        yield offer if offer.content is None else replace(offer, content=_crossed(offer.content, here))
+        yield offer if offer.content is None else replace(offer, content=_crossed(offer.content, home))
 
 
-async def _crossed(source: AsyncIterator[T], home: asyncio.AbstractEventLoop) -> AsyncIterator[T]:
+async def _crossed(source: AsyncIterator[T], home: LoopCalls) -> AsyncIterator[T]:
     """Iterates on the engine's loop over what `source` gives on its home loop."""
     while True:
-        found, item = await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_next(source), home))
-        if not found:
+        found = await asyncio.wrap_future(home.start(lambda: _next(source)))
+        if found is None:
             return
-        yield item
+        yield found[0]
 
 
-async def _next(source: AsyncIterator[T]) -> tuple[bool, T]:
-    """(True, the next item), or (False, nothing of meaning) at the end: StopAsyncIteration can't be a future's result."""
+async def _next(source: AsyncIterator[T]) -> tuple[T] | None:
+    """The next item, or None at the end: StopAsyncIteration can't be a future's result."""
     async for item in source:
-        return True, item
-    return False, None  # type: ignore[return-value]
+        return (item,)
+    return None
 
 
-def _is_cancelling() -> bool:
+def _is_being_cancelled() -> bool:
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0

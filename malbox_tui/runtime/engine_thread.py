@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 from malbox_tui.engine.engine import Engine
 from malbox_tui.model.commands import ShutdownMode
+from malbox_tui.model.errors import EngineStopped
 from malbox_tui.ports import Client
 from malbox_tui.runtime.bridge import BridgedClient
 
@@ -30,11 +31,18 @@ class EngineThread:
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._live, name="malbox engine", daemon=False)
-        self.client: Client
+        self._bridge: BridgedClient | None = None
         self.error: BaseException | None = None
         """What ended the engine, if not `stop`."""
         self.left: list[int] = []
         """Ids of tasks that could not be stopped in time; the next start recovers them."""
+
+    @property
+    def client(self) -> Client:
+        """The engine's door. Raises `EngineStopped` when it never became ready."""
+        if self._bridge is None:
+            raise EngineStopped
+        return self._bridge
 
     def start(self) -> None:
         """Returns when the engine is ready. Raises what kept it from becoming so (any `MalboxError`)."""
@@ -68,10 +76,12 @@ class EngineThread:
             self.error = error
             log.error("the engine ended with an error", exc_info=error)
         finally:
+            if self._bridge is not None:
+                self._bridge.close()
             self._on_end()
             self._ready.set()
 
     async def _run(self) -> None:
         self._engine = self._build()
-        self.client = BridgedClient(self._engine, self._loop)
+        self._bridge = BridgedClient(self._engine, self._loop)
         self.left = await self._engine.run(self._ready.set)
