@@ -1,0 +1,62 @@
+"""Progress without a terminal, and the account that it is made from."""
+
+from __future__ import annotations
+
+from malbox_tui.cli.progress import ProgressLines
+from malbox_tui.cli.tally import Tally
+from malbox_tui.model.sample import SampleName
+from malbox_tui.model.submission import Refusal, Refused
+from malbox_tui.model.task import TaskState
+
+from .builders import EVIL, MALICIOUS, accepted, record
+
+
+class TurnedClock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_summary_comes_at_most_every_two_seconds() -> None:
+    said: list[str] = []
+    clock, tally = TurnedClock(), Tally()
+    lines = ProgressLines(said.append, clock)
+    for second in (0.0, 1.9, 2.0, 3.9, 4.0):
+        clock.now = second
+        tally.received(accepted(int(second * 10)))
+        lines.moved_on(tally)
+    assert said == ["0 of 3 tasks final", "0 of 5 tasks final"]
+
+
+def test_what_needs_a_persons_eye_is_told_at_once_and_harmless() -> None:
+    said: list[str] = []
+    lines = ProgressLines(said.append, TurnedClock())
+    lines.task_ended(record(1))
+    lines.task_ended(record(2, verdict=MALICIOUS))
+    lines.task_ended(record(3, TaskState.TIMED_OUT, EVIL, reason="It took too long.\x1b"))
+    assert said == [
+        r"task 2 malicious: a.exe (EICAR, \x1b[31mred)",
+        r"task 3 timed out: \x1b]0;pwned\x07[bold]\x0a\xff: It took too long.\x1b",
+    ]
+
+
+def test_the_totals_name_everything_that_was_not_taken_too() -> None:
+    tally = Tally()
+    tally.left_over([1])
+    tally.received(accepted(2))
+    tally.received(Refused(SampleName(b"x"), Refusal("empty", "It is empty.")))
+    tally.ended_as(1, TaskState.COMPLETED)
+    tally.ended_as(2, TaskState.TIMED_OUT)
+    tally.judged(record(1, verdict=MALICIOUS))
+    assert (
+        tally.totals(3.0) == "2 tasks in 3.00 s: 1 completed, 1 timed out · 1 malicious · 1 of earlier runs · 1 refused (1 empty)"
+    )
+    assert tally.exit_code() == 1
+
+
+def test_an_end_counts_once() -> None:
+    tally = Tally()
+    assert tally.ended_as(1, TaskState.COMPLETED)
+    assert not tally.ended_as(1, TaskState.COMPLETED)

@@ -1,0 +1,180 @@
+"""The JSON records and the tables, without an engine."""
+
+from __future__ import annotations
+
+import json
+from pathlib import PurePath
+
+import pytest
+
+from malbox_tui.cli import table
+from malbox_tui.cli.records import duplicate_record, refused_record, task_record
+from malbox_tui.cli.task_page import task_lines
+from malbox_tui.cli.text import duration, sentence, size, timestamp
+from malbox_tui.model.report import Classification, Verdict
+from malbox_tui.model.sample import SampleName, unescape
+from malbox_tui.model.submission import Duplicate, Refusal, Refused
+from malbox_tui.model.task import TaskState
+
+from .builders import EVIL, MALICIOUS, record, sha
+
+RESULTS = PurePath("/data/results")
+
+
+def printable(text: str) -> bool:
+    return all(char.isprintable() for char in text)
+
+
+def test_a_finished_tasks_record_says_everything() -> None:
+    assert task_record(record(7, verdict=MALICIOUS), RESULTS) == {
+        "record": "task",
+        "id": 7,
+        "sample": {
+            "sha256": sha(7),
+            "names": ["a.exe"],
+            "origins": ["/in/a.exe"],
+            "size_bytes": 1536,
+            "kind": "pe",
+            "mime": "application/x-dosexec",
+            "platform": "windows",
+            "arch": "x64",
+        },
+        "type": "static",
+        "state": "completed",
+        "ended_by": "finished",
+        "reason": "",
+        "priority": 1,
+        "attempts": 1,
+        "crashes": 0,
+        "retry_of": None,
+        "worker": "w",
+        "created_at": "1970-01-01T00:17:30.250Z",
+        "started_at": "1970-01-01T00:17:40.000Z",
+        "finished_at": "1970-01-01T00:18:20.000Z",
+        "timeout_s": 300.0,
+        "stages": {"pending": 9.75, "running": 39.5},
+        "verdict": {"classification": "malicious", "score": 100, "confidence": "high", "labels": ["EICAR", r"\x1b[31mred"]},
+        "plugins": [
+            {
+                "name": "digests",
+                "version": "0.1.0",
+                "status": "completed",
+                "seconds": 0.25,
+                "reason": "",
+                "verdict": None,
+                "results": [
+                    {
+                        "name": "report",
+                        "format": "json",
+                        "size_bytes": 10,
+                        "sha256": sha(9),
+                        "path": "/data/results/1/t/digests/report",
+                    }
+                ],
+            }
+        ],
+    }
+
+
+def test_a_waiting_task_has_nulls_where_nothing_is_known() -> None:
+    told = task_record(record(1, TaskState.PENDING), RESULTS)
+    assert [told[key] for key in ("started_at", "finished_at", "ended_by", "verdict", "worker")] == [None] * 5
+
+
+def test_names_can_be_turned_back_into_their_bytes() -> None:
+    (name,) = task_record(record(1, name=EVIL), RESULTS)["sample"]["names"]
+    assert unescape(name) == EVIL
+
+
+def test_a_duplicate_names_its_task_and_that_tasks_verdict_once_it_is_final() -> None:
+    receipt = Duplicate(SampleName(EVIL, b"/in/" + EVIL), sha(1), 1536, 1, TaskState.PENDING)
+    pending = duplicate_record(receipt, record(1, TaskState.RUNNING))
+    final = duplicate_record(receipt, record(1, verdict=MALICIOUS))
+    assert (pending["of"], pending["state"], pending["verdict"]) == (1, "running", None)
+    assert (final["state"], final["verdict"]["score"]) == ("completed", 100)
+    assert duplicate_record(receipt, None)["state"] == "pending"
+
+
+def test_nothing_foreign_leaves_a_record_unescaped() -> None:
+    evil = EVIL.decode("utf-8", "surrogateescape")
+    records = [
+        task_record(record(1, TaskState.FAILED, EVIL, Verdict(Classification.CLEAN, labels=(evil,)), reason=evil), RESULTS),
+        refused_record(Refused(SampleName(EVIL, EVIL), Refusal("link", f"It is a link to {evil}."))),
+    ]
+    assert all(printable(json.dumps(told, ensure_ascii=False)) for told in records)
+
+
+@pytest.mark.parametrize("width", [20, 80, 140, 300])
+def test_a_table_row_is_as_wide_as_asked_and_harmless(width: int) -> None:
+    columns = table.widths(width)
+    rows = [
+        table.header(),
+        table.task_row(record(1, name="样本".encode() * 60, verdict=MALICIOUS)),
+        table.task_row(record(123456789, TaskState.PREPARING_RESOURCES, EVIL * 30)),
+        table.duplicate_row(Duplicate(SampleName(EVIL), sha(1), 10**15, 1, TaskState.COMPLETED), None),
+        table.refused_row(Refused(SampleName(EVIL), Refusal("link", EVIL.decode("latin-1")))),
+    ]
+    lines = [table.line(row, columns) for row in rows]
+    assert all(printable(line) for line in lines)
+    assert all(table.cell_len(line) <= max(width, 60) for line in lines)
+
+
+def test_a_table_row_is_readable_on_eighty_columns() -> None:
+    line = table.line(table.task_row(record(12, name=b"invoice.exe", verdict=MALICIOUS)), table.widths(80))
+    assert {"malicious", "100", "pe", "invoice.exe"} <= set(line.split())
+
+
+def test_a_task_that_did_not_complete_says_why_in_its_row() -> None:
+    assert table.task_row(record(1, TaskState.FAILED, reason="The plugin pe crashed."))[-1] == "The plugin pe crashed."
+
+
+def test_a_tasks_page_is_harmless_and_has_its_stages_in_numbers() -> None:
+    lines = list(task_lines(record(1, name=EVIL, verdict=MALICIOUS), RESULTS))
+    assert all(printable(line) for line in lines)
+    assert "  running              40 s" in lines
+    assert "  report (json, 10 B): /data/results/1/t/digests/report" in lines
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "shown"),
+    [
+        (0, "0 B"),
+        (1023, "1023 B"),
+        (1024, "1.0 KiB"),
+        (1048575, "1.0 MiB"),
+        (512 << 20, "512 MiB"),
+        (10**15, "909 TiB"),
+        (2**60, "1024.0 PiB"),
+    ],
+)
+def test_sizes_fit_their_column(size_bytes: int, shown: str) -> None:
+    assert size(size_bytes) == shown
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        (-1, "0.00 s"),
+        (0.344, "0.34 s"),
+        (9.994, "9.99 s"),
+        (9.995, "10 s"),
+        (59.6, "1 min 00 s"),
+        (245, "4 min 05 s"),
+        (7380, "2 h 03 min"),
+    ],
+)
+def test_durations_read_well(seconds: float, shown: str) -> None:
+    assert duration(seconds) == shown
+
+
+def test_times_are_utc_with_milliseconds() -> None:
+    assert timestamp(0.0015) == "1970-01-01T00:00:00.001Z"
+    assert timestamp(None) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("plain", "plain"), ("a\\b", "a\\b"), ("\\\x1b\\\\", "\\\\x1b\\\\"), ("r\\xe9", "r\\xe9"), ("\x9b\n", "\\xc2\\x9b\\x0a")],
+)
+def test_a_sentence_keeps_its_backslashes_and_shows_what_cannot_be_seen(text: str, shown: str) -> None:
+    assert sentence(text) == shown
