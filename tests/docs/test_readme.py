@@ -1,0 +1,54 @@
+"""What the README says to type exists."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from malbox_tui.cli.app import make_app
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text()
+
+MAKE_TARGETS = sorted(set(re.findall(r"\bmake ([a-z][a-z-]*)", README)))
+COMMAND_LINES = sorted(
+    set(re.findall(r"\bmalbox-tui ((?:-|[a-z])[^`\n#|]*)", "\n".join(re.findall(r"```.*?```|`[^`\n]+`", README, re.S))))
+)
+LINKS = sorted({link for link in re.findall(r"\]\(([^)#]+)", README) if "://" not in link})
+
+
+@pytest.mark.parametrize("target", MAKE_TARGETS)
+def test_a_make_target_is_there(target: str) -> None:
+    assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
+
+
+@pytest.mark.parametrize("line", COMMAND_LINES)
+def test_a_command_and_its_options_are_there(line: str) -> None:
+    app = make_app()
+    words = [word for word in line.split() if re.match(r"^[-a-z]", word)]
+    chain, command, _ = app.parse_commands([word for word in words if not word.startswith("-")])
+    assert chain or words[0] in ("--version", "--help"), f"no such command: malbox-tui {line}"
+    known = {name for argument in command[-1].assemble_argument_collection() for name in argument.names}
+    asked = {word.partition("=")[0] for word in words if word.startswith("--")} - {"--", "--version", "--help"}
+    assert asked <= known
+
+
+def test_linked_files_are_there() -> None:
+    assert [link for link in LINKS if not (ROOT / link).exists()] == []
+
+
+def test_files_named_in_the_walk_of_a_sample_are_there() -> None:
+    named = re.findall(r"`([a-z_]+/[a-z_/]+(?:\.py|/))`", README)
+    assert named
+    assert [path for path in named if not (ROOT / path).exists() and not (ROOT / "malbox_tui" / path).exists()] == []
+
+
+def test_the_two_commands_of_a_newcomer_are_named() -> None:
+    assert {"run", "test"} <= set(MAKE_TARGETS)
+
+
+def test_every_command_is_in_the_readme() -> None:
+    commands = [name for name in make_app() if not name.startswith("-")]
+    assert [name for name in commands if f"malbox-tui {name}" not in README] == []
