@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from malbox_tui.confine.work import SDK_FOLDER, Launch, Places, Work, environment, python_command
+from malbox_tui.confine.work import SDK_FOLDER, Launch, Places, Work, environment, packages_elsewhere, python_command
 
 UNPRIVILEGED_ID = 65534
 """User and group that root's sandboxes run as: Debian's nobody."""
@@ -61,7 +61,7 @@ class Bubblewrap:
             *(word for source, inside in binds for word in _bind(source, inside)),
             *("--remount-ro", "/", "--chdir", "/tmp", "--"),
             *self._without_rights(),
-            *python_command(json.dumps({"limits": rlimits}), places, work.entry),
+            *python_command(json.dumps({"limits": rlimits, "nice": work.limits.nice}), places, work.entry),
         ]
         return Launch(tuple(command), environment(work, places, wire_fd), places)
 
@@ -107,7 +107,7 @@ def _system(scratch_bytes: int) -> Iterable[str]:
 def _interpreter() -> Iterable[str]:
     """Binds what this interpreter needs; they come after the private `/tmp`, for an environment may lie below it."""
     wanted = {Path(sys.base_prefix), Path(sys.prefix), Path(sys.executable).resolve().parent.parent}
-    wanted |= {Path(entry) for entry in sys.path if Path(entry).name in ("site-packages", "dist-packages")}
+    wanted |= set(packages_elsewhere())
     bound: list[Path] = [Path("/usr")]
     for path in sorted(wanted, key=lambda p: len(p.parts)):
         if path.is_dir() and not any(path.is_relative_to(outer) for outer in bound):

@@ -35,7 +35,7 @@ class LimitsOnly:
             scratch=str(work.scratch),
             readable={name: str(path) for name, path in work.readable.items()},
         )
-        settings = json.dumps({"limits": work.limits.rlimits(), "parent": os.getpid()})
+        settings = json.dumps({"limits": work.limits.rlimits(), "nice": work.limits.nice, "parent": os.getpid()})
         variables = {**environment(work, places, wire_fd), MARK_VARIABLE: mark_of(work)}
         return Launch(python_command(settings, places, work.entry), variables, places)
 

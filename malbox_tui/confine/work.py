@@ -21,6 +21,8 @@ class Limits:
     open_files: int = 256
     processes: int = 64
     """Processes and threads, where they are counted for this sandbox alone."""
+    nice: int = 5
+    """Added to the niceness, so that the engine and the console go first on a busy host."""
 
     def rlimits(self) -> dict[str, int]:
         """Limits that hold for every process, by the names of the `resource` module."""
@@ -91,7 +93,7 @@ def environment(work: Work, places: Places, wire_fd: int) -> dict[str, str]:
         "LANG": "C.UTF-8",
         "HOME": places.scratch,
         "TMPDIR": places.scratch,
-        "PYTHONPATH": places.sdk,
+        "PYTHONPATH": ":".join((places.sdk, *map(str, packages_elsewhere()))),
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONNOUSERSITE": "1",
         "MALLOC_ARENA_MAX": "2",
@@ -100,6 +102,13 @@ def environment(work: Work, places: Places, wire_fd: int) -> dict[str, str]:
         "MALBOX_WIRE_FD": str(wire_fd),
         **work.variables,
     }
+
+
+def packages_elsewhere() -> list[Path]:
+    """Folders of packages that this process uses and that lie outside its interpreter's and its environment's own folders."""
+    own = (Path(sys.prefix), Path(sys.base_prefix))
+    folders = (Path(entry) for entry in sys.path if Path(entry).name in ("site-packages", "dist-packages"))
+    return [folder for folder in folders if folder.is_dir() and not any(folder.is_relative_to(prefix) for prefix in own)]
 
 
 def python_command(settings_json: str, places: Places, entry: str) -> tuple[str, ...]:

@@ -3,8 +3,8 @@
 It limits the process, says hello on the wire, waits until the engine lets it in, and runs the entry script as `__main__`. Nothing of
 the entry script runs before the limits stand and the engine has seen that this is the right interpreter.
 
-SETTINGS is a JSON object: `limits` maps names of `resource` limits to numbers; `parent` (where no sandbox does it) is the id of the
-process that this one must not outlive.
+SETTINGS is a JSON object: `limits` maps names of `resource` limits to numbers; `nice` is added to the niceness; `parent` (where no
+sandbox does it) is the id of the process that this one must not outlive.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ def main(arguments: list[str]) -> None:
     settings, entry = json.loads(arguments[0]), arguments[1]
     if parent := settings.get("parent"):
         _tie_to(parent)
+    os.nice(settings.get("nice", 0))
     _limit(settings["limits"])
     fd = int(os.environ[FD_VARIABLE])
     if not _let_in(fd):
