@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from .values import Event, PluginResult, checked_text, present
 from .wire import CHUNK_BYTES
 
 MAX_MESSAGE_CHARACTERS = 2000
+PROGRESS_INTERVAL_S = 0.1
+"""Progress that follows sooner is not sent, unless it says that all is done."""
 
 Send = Callable[[dict[str, Any], bytes | memoryview], None]
 """Sends one frame of the current run; raises when there is none any more."""
@@ -27,12 +30,20 @@ class Run:
         self.config = config
         self._send = send
         self._over = False
+        self._next_progress_at = 0.0
 
     def check(self) -> Run:
         """Itself, as long as the handler runs. Raises RuntimeError afterwards."""
         if self._over:
             raise RuntimeError("the context is no longer valid: it was used after its handler had ended")
         return self
+
+    def progress(self, fraction: float, message: str) -> None:
+        """Tell how far it is, as often as a person can read."""
+        now = time.monotonic()
+        if self.check()._next_progress_at <= now or fraction == 1.0:
+            self._next_progress_at = now + PROGRESS_INTERVAL_S
+            self.send("progress", fraction=fraction, message=message)
 
     def end(self) -> None:
         """Make every later use raise."""
@@ -135,7 +146,7 @@ class Context:
         fraction = float(pct)
         if not math.isfinite(fraction) or not 0.0 <= fraction <= 1.0:
             raise ValueError(f"progress must be 0.0 to 1.0, not {pct}")
-        self._run.send("progress", fraction=fraction, message=_message(message))
+        self._run.progress(fraction, _message(message))
 
     def emit_event(self, event: Event) -> None:
         """Tell plugins that subscribed to this one."""
