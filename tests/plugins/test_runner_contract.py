@@ -1,0 +1,178 @@
+"""What every `PluginRunner` does."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from malbox_tui.config.settings import Isolation
+from malbox_tui.model.errors import PluginUnavailable
+from malbox_tui.model.events import PluginResultAvailable, PluginStarted, PluginStopped
+from malbox_tui.model.report import Classification, PluginStatus, Verdict
+from malbox_tui.ports import PluginJob
+from tests.confine.rig import DEADLINE_S, Stop, rig, write_plugin
+
+BOTH = pytest.mark.parametrize("isolation", [Isolation.AUTO, Isolation.LIMITS])
+
+JUDGE = """
+    report = malbox.ReportBuilder("subject", "1.2.3").labels(["eicar"]).verdict(malbox.Classification.Malicious, score=90)
+    ctx.results().push(malbox.PluginResult.bytes("size", str(len(ctx.task().sample_bytes())).encode()))
+    ctx.results().push(report.build())
+"""
+
+
+@BOTH
+async def test_a_run_gives_results_a_verdict_and_news(isolation: Isolation, tmp_path: Path) -> None:
+    write_plugin(tmp_path / "plugins", JUDGE)
+    async with rig(tmp_path, isolation) as subject:
+        run = await subject.run(b"12345")
+        assert (run.name, run.version, run.status, run.reason) == ("subject", "1.2.3", PluginStatus.COMPLETED, "")
+        assert run.verdict == Verdict(Classification.MALICIOUS, 90, None, ("eicar",))
+        assert [(result.name, result.format) for result in run.results] == [("size", "bytes"), ("report", "json")]
+        assert await subject.content(run, "size") == b"5"
+        assert [type(news) for news in subject.news] == [
+            PluginStarted,
+            PluginResultAvailable,
+            PluginResultAvailable,
+            PluginStopped,
+        ]
+
+
+async def test_processes_are_kept_between_tasks(tmp_path: Path) -> None:
+    write_plugin(
+        tmp_path / "plugins",
+        """
+        self.count = getattr(self, "count", 0) + 1
+        ctx.results().push(malbox.PluginResult.json("count", self.count))
+        """,
+    )
+    async with rig(tmp_path) as subject:
+        counts = [await subject.content(await subject.run(), "count") for _ in range(3)]
+    assert counts == [b"1", b"2", b"3"]
+
+
+async def test_benches_are_not_shared_and_their_inbox_is_empty(tmp_path: Path) -> None:
+    write_plugin(tmp_path / "plugins", "pass")
+    async with rig(tmp_path) as subject:
+        first, second = await subject.runner.acquire(), await subject.runner.acquire()
+        assert first.inbox != second.inbox
+        (first.inbox / "sample").write_bytes(b"x")
+        await subject.runner.release(first)
+        again = await subject.runner.acquire()
+        assert again is first
+        assert list(again.inbox.iterdir()) == []
+        await subject.runner.release(again)
+        await subject.runner.trim(1)
+        assert not first.inbox.exists()
+        assert second.inbox.exists()
+        await subject.runner.trim(0)
+        assert second.inbox.exists()
+
+
+async def test_a_canceled_run_keeps_what_is_whole_and_its_process(tmp_path: Path) -> None:
+    write_plugin(
+        tmp_path / "plugins",
+        """
+        ctx.results().push(malbox.PluginResult.json("pid", os.getpid()))
+        while ctx.task().sample_bytes() == b"wait":
+            pass
+        """,
+    )
+    async with rig(tmp_path, cancel_grace_s=DEADLINE_S) as subject:
+        stop = Stop()
+        async with asyncio.TaskGroup() as group:
+            running = group.create_task(subject.run(b"wait", stop))
+            async with asyncio.timeout(DEADLINE_S):
+                while not any(isinstance(news, PluginResultAvailable) for news in subject.news):
+                    await asyncio.sleep(0.01)  # noqa: TID251 - a poll with a deadline
+            stop.give("canceled by you")
+        canceled = running.result()
+        assert canceled.status is PluginStatus.CANCELED
+        after = await subject.run(b"go on")
+        assert after.status is PluginStatus.COMPLETED
+        assert await subject.content(canceled, "pid") == await subject.content(after, "pid")
+
+
+async def test_a_stop_that_was_given_before_starts_nothing(tmp_path: Path) -> None:
+    write_plugin(tmp_path / "plugins", "pass")
+    async with rig(tmp_path) as subject:
+        stop = Stop()
+        stop.give("timeout")
+        run = await subject.run(stop=stop)
+    assert (run.status, run.reason) == (PluginStatus.TIMED_OUT, "it was not started")
+
+
+async def test_a_stop_while_a_plugin_gets_ready_ends_it(tmp_path: Path) -> None:
+    write_plugin(
+        tmp_path / "plugins",
+        """
+        import time
+        import malbox_plugin_sdk as malbox
+        class Slow(malbox.Plugin):
+            def on_start(self, config):
+                while True:
+                    time.sleep(1)
+        malbox.run(Slow())
+        """,
+    )
+    async with rig(tmp_path) as subject:
+        stop = Stop()
+        asyncio.get_running_loop().call_later(0.05, stop.give, "canceled by you")
+        run = await subject.run(stop=stop)
+    assert run.status is PluginStatus.CANCELED
+
+
+async def test_sequential_plugins_follow_the_others_one_at_a_time(tmp_path: Path) -> None:
+    for name, execution in (
+        ("a-last", "sequential"),
+        ("b-last", "sequential"),
+        ("c-first", "parallel"),
+        ("d-first", "unrestricted"),
+    ):
+        write_plugin(tmp_path / "plugins", "pass", name, execution)
+    async with rig(tmp_path) as subject:
+        findings = await subject.findings()
+        order = [(type(news), news.plugin) for news in subject.news if isinstance(news, PluginStarted | PluginStopped)]
+    assert {run.status for run in findings.runs} == {PluginStatus.COMPLETED}
+    assert {name for _type, name in order[:4]} == {"c-first", "d-first"}
+    assert order[4:] == [
+        (PluginStarted, "a-last"),
+        (PluginStopped, "a-last"),
+        (PluginStarted, "b-last"),
+        (PluginStopped, "b-last"),
+    ]
+
+
+async def test_nothing_is_handed_out_after_closing_and_closing_twice_is_harmless(tmp_path: Path) -> None:
+    write_plugin(tmp_path / "plugins", "pass")
+    async with rig(tmp_path) as subject:
+        await subject.run()
+        await subject.runner.close()
+        await subject.runner.close()
+        with pytest.raises(PluginUnavailable):
+            await subject.runner.acquire()
+
+
+async def test_leftovers_of_a_killed_engine_are_removed(tmp_path: Path) -> None:
+    write_plugin(tmp_path / "plugins", "pass")
+    stale = tmp_path / "scratch" / "bench-7" / "inbox"
+    stale.mkdir(parents=True)
+    (stale / "sample").write_bytes(b"left")
+    async with rig(tmp_path) as subject:
+        assert not stale.exists()
+        assert (await subject.run()).status is PluginStatus.COMPLETED
+        assert (tmp_path / "scratch").stat().st_mode & 0o777 == 0o700
+
+
+async def test_two_benches_work_at_the_same_time(tmp_path: Path) -> None:
+    write_plugin(tmp_path / "plugins", "ctx.results().push(malbox.PluginResult.bytes('copy', ctx.task().sample_bytes()))")
+    async with rig(tmp_path) as subject:
+        benches = [await subject.runner.acquire() for _ in range(3)]
+        for number, bench in enumerate(benches):
+            (bench.inbox / "s").write_bytes(b"%d" % number)
+        async with asyncio.TaskGroup() as group:
+            runs = [group.create_task(bench.run(PluginJob(number, "t", "s"), Stop())) for number, bench in enumerate(benches)]
+        contents = [await subject.content(run.result().runs[0], "copy") for run in runs]
+    assert contents == [b"0", b"1", b"2"]
