@@ -1,15 +1,17 @@
 """Makes files durable, many callers at a time.
 
-A sync makes the file system commit its journal, which takes everything that changed with it; one after the other, N files cost N
-commits. Here, whoever asks while a round is under way is served by the next round. A round starts the writing of all its files, then
-syncs them, renames them, and syncs the folders: on ext4 about two commits, however many the files.
+A sync flushes the disk's cache whether or not the file's journal entry was written with another one's, so N files and their folders
+cost N flushes and more. Here, whoever asks while a round is under way is served by the next round, and a round of many syncs the whole
+file system, twice: before its renames and after them. That also waits for what other programs have written there; a round of few syncs
+file by file.
 """
 
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,10 +20,20 @@ from pathlib import Path
 from malbox_tui.model.errors import StoreError
 from malbox_tui.store.failures import store_error
 
+SHARED_FROM = 3
+"""How many entries make a round one of many. Measured on ext4, 32 files of 4 KiB: 39 ms one by one, 28 ms with the flushes in a row,
+4 ms with two syncs of the file system; one file: 1.4 ms and 0.8 ms."""
+
+_libc = ctypes.CDLL(None, use_errno=True)
+"""For syncfs(2), which Python lacks. It reports failed writes since Linux 5.8."""
+
 
 @dataclass(frozen=True, slots=True)
 class Durable:
-    """What one caller wants durable: the content of `files`, then the renames (from, to), then the entries of `folders`."""
+    """What one caller wants durable: the content of `files`, then the renames (from, to), then the entries of `folders`.
+
+    All of it is on the file system of the last folder.
+    """
 
     files: tuple[Path, ...]
     renames: tuple[tuple[Path, Path], ...] = ()
@@ -89,32 +101,21 @@ def _run_round(round_: Sequence[Durable]) -> list[OSError | None]:
     """What went wrong for each entry, None where nothing did. One entry's failure is no other's."""
     failures: list[OSError | None] = [None] * len(round_)
 
-    @contextmanager
-    def blamed(index: int) -> Iterator[None]:
-        try:
-            yield
-        except OSError as exc:
-            failures[index] = failures[index] or exc
-
-    for step in (_begin_writing, _sync_files, _rename):
+    def for_each(step: Callable[[Durable], None]) -> None:
         for index, wanted in enumerate(round_):
             if failures[index] is None:
-                with blamed(index):
+                try:
                     step(wanted)
-    synced: dict[Path, OSError | None] = {}
-    for index, wanted in enumerate(round_):
-        for folder in wanted.folders:
-            if folder not in synced:
-                synced[folder] = _sync_folder(folder)
-            failures[index] = failures[index] or synced[folder]
+                except OSError as exc:
+                    failures[index] = exc
+
+    shared = len(round_) >= SHARED_FROM
+    if not (shared and _sync_file_systems(round_)):
+        for_each(_sync_files)
+    for_each(_rename)
+    if not (shared and _sync_file_systems(round_)):
+        for_each(_sync_folders)
     return failures
-
-
-def _begin_writing(wanted: Durable) -> None:
-    """Have the kernel start on these pages without waiting for them, as POSIX_FADV_DONTNEED does (posix_fadvise(2))."""
-    for path in wanted.files:
-        with _opened(path, os.O_RDONLY) as descriptor:
-            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def _sync_files(wanted: Durable) -> None:
@@ -128,13 +129,25 @@ def _rename(wanted: Durable) -> None:
         source.replace(target)
 
 
-def _sync_folder(folder: Path) -> OSError | None:
-    try:
+def _sync_folders(wanted: Durable) -> None:
+    for folder in wanted.folders:
         with _opened(folder, os.O_RDONLY | os.O_DIRECTORY) as descriptor:
             os.fsync(descriptor)
-    except OSError as exc:
-        return exc
-    return None
+
+
+def _sync_file_systems(round_: Sequence[Durable]) -> bool:
+    """Sync the file systems that the entries' folders are on. False when that is not known to have worked."""
+    synced: set[int] = set()
+    try:
+        for folder in dict.fromkeys(folder for wanted in round_ for folder in wanted.folders[-1:]):
+            with _opened(folder, os.O_RDONLY | os.O_DIRECTORY) as descriptor:
+                device = os.fstat(descriptor).st_dev
+                if device not in synced and _libc.syncfs(descriptor) != 0:
+                    return False
+                synced.add(device)
+    except OSError:
+        return False
+    return bool(synced)
 
 
 @contextmanager
