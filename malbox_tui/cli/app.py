@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import sys
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import App, CycloptsError, Parameter, UnusedCliTokensError
 
@@ -117,7 +117,3 @@ def _version() -> str:
     from importlib.metadata import version
 
     return f"malbox-tui {version('malbox-tui')}"
-
-
-app: Any = make_app()
-"""The command line, for tools that look for one."""
