@@ -5,7 +5,6 @@ Handlers run in the main thread, one at a time; a second thread reads the wire, 
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import os
 import queue
@@ -14,12 +13,15 @@ import sys
 import threading
 import traceback
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .context import Context, Run
 from .interrupt import Interrupts, TaskCanceled
 from .values import Event, HealthStatus
 from .wire import FD_VARIABLE, Header, Wire, WireClosed, WireError
+
+if TYPE_CHECKING:
+    import asyncio
 
 MAX_TRACEBACK_BYTES = 64 * 1024
 
@@ -161,6 +163,8 @@ class _Process:
         return self._drive(answer) if inspect.isawaitable(answer) else answer
 
     def _drive(self, awaitable: Any) -> Any:
+        import asyncio  # here, for it is a third of the time and memory that a process without async handlers takes to start
+
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
         task = asyncio.ensure_future(awaitable, loop=self._loop)  # noqa: TID251 - this is another process than the engine's
@@ -171,6 +175,8 @@ class _Process:
 
     @staticmethod
     def _cancel_leftovers(loop: asyncio.AbstractEventLoop) -> None:
+        import asyncio
+
         if left := asyncio.all_tasks(loop):
             for task in left:
                 task.cancel()
