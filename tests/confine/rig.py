@@ -17,6 +17,7 @@ from malbox_tui.confine import bubblewrap
 from malbox_tui.confine.limits import LimitsOnly
 from malbox_tui.confine.probe import probe_bubblewrap
 from malbox_tui.confine.work import Walls
+from malbox_tui.model.errors import ConfinementUnavailable
 from malbox_tui.model.events import EventBody
 from malbox_tui.model.report import PluginRun
 from malbox_tui.plugins.runner import HostPluginRunner
@@ -25,6 +26,8 @@ from malbox_tui.store.results import FileResultStore
 
 DEADLINE_S = 30.0
 """Longer than anything here takes; a test that reaches it hangs."""
+
+NO_BUBBLEWRAP = "needs bubblewrap: make system-deps"
 
 MANIFEST = """
 [plugin]
@@ -44,7 +47,7 @@ async def walls_of(isolation: Isolation) -> Walls:
         return LimitsOnly()
     probe = await probe_bubblewrap()
     if not probe.works:
-        pytest.skip("needs bubblewrap: make system-deps")
+        pytest.skip(NO_BUBBLEWRAP)
     return bubblewrap.find()
 
 
@@ -124,7 +127,6 @@ async def rig(
     plugin_folder: Path | None = None,
 ) -> AsyncIterator[Rig]:
     """A runner over the plugins in `root / "plugins"`."""
-    await walls_of(isolation)
     news: list[EventBody] = []
     results = FileResultStore(root / "results")
     await results.open()
@@ -134,9 +136,13 @@ async def rig(
         analysis=AnalysisSettings(cancel_grace_s=cancel_grace_s),
     )
     runner = HostPluginRunner(settings, results, root / "scratch", news.append, plugin_folder or root / "plugins")
-    await runner.open()
     try:
+        await runner.open()
+        if isolation is not Isolation.LIMITS and runner.isolation != "bubblewrap":
+            raise ConfinementUnavailable(runner.isolation)
         yield Rig(runner, results, root, news)
+    except ConfinementUnavailable:
+        pytest.skip(NO_BUBBLEWRAP)
     finally:
         await runner.close()
         await results.close()
