@@ -48,7 +48,7 @@ lint: $(STAMPS)/lint $(STAMPS)/test ## format, lint, strict types, import contra
 	$(BIN)/python -m pytest -q tests/docs
 
 bench: $(STAMPS)/test $(LIBVIRT_STAMP) ## measure: make bench [BENCH=name] [JSON=1]
-	@exec $(BIN)/python -m tests.benchmarks $(if $(BENCH),--only '$(BENCH)') $(if $(JSON),--json)
+	@exec $(BIN)/python -m tests.benchmarks $(if $(BENCH),'$(BENCH)') $(if $(JSON),--json)
 
 system-deps: ## install the Debian packages that isolation and libvirt need (as root)
 	@if [ "$$(id -u)" != 0 ]; then

@@ -26,7 +26,8 @@ class Figure:
     def as_line(self) -> str:
         """For a person."""
         value = f"{self.value:,.0f}" if self.value >= 100 else f"{self.value:,.1f}"
-        return f"{self.name:<52} {value:>12} {self.unit:<10} {f'median of {self.runs}' if self.runs > 1 else '':<14} {self.aim}".rstrip()
+        of_runs = f"median of {self.runs}" if self.runs > 1 else ""
+        return f"{self.name:<52} {value:>12} {self.unit:<10} {of_runs:<14} {self.aim}".rstrip()
 
 
 def median(name: str, values: Sequence[float], unit: str, aim: str = "") -> Figure:
