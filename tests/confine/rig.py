@@ -126,7 +126,7 @@ async def rig(
     cancel_grace_s: float = 5.0,
     plugin_folder: Path | None = None,
 ) -> AsyncIterator[Rig]:
-    """A runner over the plugins in `root / "plugins"`."""
+    """A runner over the plugins in `root / "plugins"`; a skip where isolation is required and this host has none."""
     news: list[EventBody] = []
     results = FileResultStore(root / "results")
     await results.open()
@@ -138,8 +138,6 @@ async def rig(
     runner = HostPluginRunner(settings, results, root / "scratch", news.append, plugin_folder or root / "plugins")
     try:
         await runner.open()
-        if isolation is not Isolation.LIMITS and runner.isolation != "bubblewrap":
-            raise ConfinementUnavailable(runner.isolation)
         yield Rig(runner, results, root, news)
     except ConfinementUnavailable:
         pytest.skip(NO_BUBBLEWRAP)

@@ -16,7 +16,7 @@ from malbox_tui.config.settings import Isolation
 from malbox_tui.model.report import PluginStatus
 from tests.confine.rig import DEADLINE_S, Stop, processes_with, rig, walls_of, write_plugin
 
-BOTH = pytest.mark.parametrize("isolation", [Isolation.AUTO, Isolation.LIMITS])
+BOTH = pytest.mark.parametrize("isolation", [Isolation.REQUIRED, Isolation.LIMITS])
 
 DAEMON = """
     import subprocess, signal
@@ -120,12 +120,12 @@ async def test_a_killed_engine_leaves_no_process(isolation: Isolation, tmp_path:
     write_plugin(
         tmp_path / "plugins",
         f"""
-        {daemon if isolation is Isolation.AUTO else ""}
+        {daemon if isolation is Isolation.REQUIRED else ""}
         while True:
             pass
         """,
     )
-    seen = mark if isolation is Isolation.AUTO else str(tmp_path / "plugins" / "subject" / "main.py")
+    seen = mark if isolation is Isolation.REQUIRED else str(tmp_path / "plugins" / "subject" / "main.py")
     arguments = [sys.executable, "-c", ENGINE, str(tmp_path), isolation.value]
     engine = subprocess.Popen(arguments, cwd=Path(__file__).parents[2])
     try:

@@ -112,7 +112,7 @@ async def test_a_process_sees_only_itself(tmp_path: Path) -> None:
         assert len(json.loads(await subject.content(run, "pids"))) <= 3
 
 
-@pytest.mark.parametrize("isolation", [Isolation.AUTO, Isolation.LIMITS])
+@pytest.mark.parametrize("isolation", [Isolation.REQUIRED, Isolation.LIMITS])
 async def test_the_environment_of_the_engine_stays_outside(
     tmp_path: Path, isolation: Isolation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -153,9 +153,10 @@ async def test_required_isolation_is_refused_where_there_is_no_bubblewrap(
 
 
 async def test_a_bubblewrap_that_fails_is_said_with_its_own_words(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    fake = tmp_path / "bwrap"
-    fake.write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n")
-    fake.chmod(0o755)
+    for program in ("bwrap", "setpriv"):
+        fake = tmp_path / program
+        fake.write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n")
+        fake.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     probe = await probe_bubblewrap()
     assert not probe.works

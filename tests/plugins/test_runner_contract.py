@@ -14,7 +14,7 @@ from malbox_tui.model.report import Classification, PluginStatus, Verdict
 from malbox_tui.ports import PluginJob
 from tests.confine.rig import DEADLINE_S, Stop, rig, write_plugin
 
-BOTH = pytest.mark.parametrize("isolation", [Isolation.AUTO, Isolation.LIMITS])
+BOTH = pytest.mark.parametrize("isolation", [Isolation.REQUIRED, Isolation.LIMITS])
 
 JUDGE = """
     report = malbox.ReportBuilder("subject", "1.2.3").labels(["eicar"]).verdict(malbox.Classification.Malicious, score=90)
