@@ -44,7 +44,9 @@ class HostBench:
                 outcomes += [await self._one(seat, job) for seat in in_turn]
                 watch.cancel()
         except BaseExceptionGroup as failures:
-            raise _first_of(failures) from failures
+            if (error := _ours(failures)) is not None:
+                raise error from failures
+            raise
         return Findings(
             runs=tuple(run for run, _identification in outcomes),
             identification=next((found for _run, found in outcomes if found is not None), None),
@@ -81,9 +83,10 @@ class HostBench:
             entry.unlink()
 
 
-def _first_of(failures: BaseExceptionGroup[BaseException]) -> BaseException:
-    """One error for a caller that expects the store's; a group of anything else stays as it is."""
-    first: BaseException = failures
-    while isinstance(first, BaseExceptionGroup):
-        first = first.exceptions[0]
-    return first if isinstance(first, MalboxError | OSError) else failures
+def _ours(failures: BaseExceptionGroup[BaseException]) -> MalboxError | None:
+    """The first of our own errors (the result store's), which is what a caller expects instead of a group."""
+    for failure in failures.exceptions:
+        found = _ours(failure) if isinstance(failure, BaseExceptionGroup) else failure
+        if isinstance(found, MalboxError):
+            return found
+    return None

@@ -12,6 +12,9 @@ import msgspec
 from malbox_tui.model.report import ArtifactRef, Identification, Indicator, PluginIdentity, Technique, Verdict
 
 MAX_REPORT_BYTES = 4 * 1024 * 1024
+WHOLLY_CHECKED_REPORT_BYTES = 256 * 1024
+"""Of a larger report the lists are checked to be JSON, but not item by item: that would hold up the loop for tens of milliseconds.
+Readers of reports check what they show."""
 MAX_IDENTIFICATION_BYTES = 64 * 1024
 MAX_LABELS = 256
 MAX_LABEL_CHARACTERS = 200
@@ -122,13 +125,18 @@ class _Section(msgspec.Struct, frozen=True):
     blocks: tuple[_Block, ...] = ()
 
 
-class _ReportOutline(msgspec.Struct, frozen=True, kw_only=True):
-    """A report without the contents of its blocks: quick to check, whatever its size."""
+class _ReportHead(msgspec.Struct, frozen=True, kw_only=True):
+    """What the engine itself reads of a report."""
 
     plugin: PluginIdentity
     schema_version: int = 1
     summary: str | None = None
     verdict: Verdict | None = None
+
+
+class _ReportOutline(_ReportHead, frozen=True, kw_only=True):
+    """A report without the contents of its blocks."""
+
     indicators: tuple[Indicator, ...] = ()
     ttps: tuple[Technique, ...] = ()
     artifacts: tuple[ArtifactRef, ...] = ()
@@ -140,6 +148,7 @@ class BadResult(Exception):
     """A result that can't be taken; the text says why."""
 
 
+_HEAD = msgspec.json.Decoder(_ReportHead)
 _OUTLINE = msgspec.json.Decoder(_ReportOutline)
 _IDENTIFICATION = msgspec.json.Decoder(Identification)
 
@@ -147,7 +156,8 @@ _IDENTIFICATION = msgspec.json.Decoder(Identification)
 def verdict_of_report(content: bytes, plugin: str) -> Verdict | None:
     """The verdict of the report of this plugin, its labels cut to bounds. Raises `BadResult` for what is not a report of its own."""
     try:
-        report = _OUTLINE.decode(content)
+        text = content.decode("utf-8")
+        report = (_OUTLINE if len(content) <= WHOLLY_CHECKED_REPORT_BYTES else _HEAD).decode(text)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as exc:
         raise BadResult(f"its report is malformed: {shortened(str(exc))}") from exc
     if report.schema_version != 1:

@@ -204,6 +204,23 @@ async def test_text_that_utf8_can_not_carry_is_refused(tmp_path: Path) -> None:
     assert "malformed" in run.reason
 
 
+async def test_a_large_report_is_read_and_a_larger_one_refused(tmp_path: Path) -> None:
+    write_plugin(
+        tmp_path / "plugins",
+        """
+        rows = [{"n": "x" * 1000}] * int(ctx.task().sample_bytes())
+        block = malbox.Block.table([malbox.Column("n", "N")], rows)
+        ctx.results().push(malbox.ReportBuilder("subject", "1").labels(["big"]).section("s", "S", [block]).build())
+        """,
+    )
+    async with rig(tmp_path) as subject:
+        large, larger = await subject.run(b"3000"), await subject.run(b"5000")
+    assert large.verdict is not None
+    assert large.verdict.labels == ("big",)
+    assert larger.verdict is None
+    assert larger.reason == "the result report is larger than 4194304 bytes"
+
+
 async def test_a_limit_of_its_own_ends_a_plugin(tmp_path: Path) -> None:
     write_plugin(tmp_path / "plugins", "time.sleep(3600)", extra="analysis_timeout = 1\n")
     async with rig(tmp_path) as subject:

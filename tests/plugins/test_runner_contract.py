@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from malbox_tui.config.settings import Isolation
-from malbox_tui.model.errors import PluginUnavailable
+from malbox_tui.model.errors import PluginUnavailable, StoreFull
 from malbox_tui.model.events import PluginResultAvailable, PluginStarted, PluginStopped
 from malbox_tui.model.report import Classification, PluginStatus, Verdict
 from malbox_tui.ports import PluginJob
@@ -176,3 +176,16 @@ async def test_two_benches_work_at_the_same_time(tmp_path: Path) -> None:
             runs = [group.create_task(bench.run(PluginJob(number, "t", "s"), Stop())) for number, bench in enumerate(benches)]
         contents = [await subject.content(run.result().runs[0], "copy") for run in runs]
     assert contents == [b"0", b"1", b"2"]
+
+
+async def test_an_error_of_the_result_store_is_not_blamed_on_the_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_arguments: object) -> None:
+        raise StoreFull("the disk is full")
+
+    write_plugin(tmp_path / "plugins", JUDGE)
+    async with rig(tmp_path) as subject:
+        with monkeypatch.context() as patch:
+            patch.setattr(subject.results, "begin", full)
+            with pytest.raises(StoreFull):
+                await subject.run()
+        assert (await subject.run()).status is PluginStatus.COMPLETED
