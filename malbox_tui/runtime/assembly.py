@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Protocol
 
 from malbox_tui.config.folders import DataFolders
@@ -15,6 +16,7 @@ from malbox_tui.intake.folder_walk import FolderIntake
 from malbox_tui.model.events import EventBody
 from malbox_tui.model.queries import TaskPage, TaskQuery
 from malbox_tui.model.task import TaskState
+from malbox_tui.plugins.registry import BUILTIN_FOLDER
 from malbox_tui.plugins.runner import HostPluginRunner
 from malbox_tui.ports import Intake
 from malbox_tui.runtime.engine_thread import EngineThread
@@ -50,7 +52,7 @@ def start_engine(settings: Settings, folders: DataFolders) -> EngineThread:
     return thread
 
 
-def build_engine(settings: Settings, folders: DataFolders) -> Engine:
+def build_engine(settings: Settings, folders: DataFolders, plugin_folder: Path = BUILTIN_FOLDER) -> Engine:
     """An engine on its real adapters; must be called on the event loop that it will live on."""
     services = TaskTracker()
     results = FileResultStore(folders.results)
@@ -64,7 +66,7 @@ def build_engine(settings: Settings, folders: DataFolders) -> Engine:
             store=SqliteStore(folders.store, services.spawn),
             quarantine=CartQuarantine(folders.quarantine),
             results=results,
-            runner=HostPluginRunner(settings, results, folders.scratch, announce),
+            runner=HostPluginRunner(settings, results, folders.scratch, announce, plugin_folder),
             wall=SystemClock(),
         ),
     )
