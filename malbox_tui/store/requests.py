@@ -1,7 +1,8 @@
 """What callers hand to a store, and how a batch of it is cut so that it can be carried out grouped.
 
 A batch has the effect of carrying its requests out one by one in the order of the calls. Inside a `Segment` the kinds are carried
-out in the order of its fields; `segments` starts a new one wherever that would swap two requests that touch the same thing.
+out in the order of its fields; `segments` starts a new one wherever that would swap two requests that touch the same thing. Only a
+claim doesn't say which content it touches: a task that an add joins may be answered as it was before a claim that was asked just before.
 """
 
 from __future__ import annotations
@@ -98,14 +99,16 @@ def segments(batch: Sequence[Request]) -> Iterator[Segment]:
 def _phase_and_touched(request: Request) -> tuple[int, tuple[Hashable, ...]]:
     match request:
         case Adding(new=new):
-            return 0, (("content", new.sha256),)
+            return 0, (("content", new.sha256), ("kind", new.sha256))
         case Claiming(claim=claim):
             return 1, (claim.task_id, claim.token)
         case Changing(change=change):
             return 2, (change.before.id, change.before.token, ("content", change.before.sha256))
         case Renewing(tokens=tokens):
             return 3, tokens
-        case Noting() | Identifying():
+        case Identifying(sha256=sha256):
+            return 4, (("kind", sha256),)
+        case Noting():
             return 4, ()
 
 

@@ -39,11 +39,12 @@ def migrations() -> tuple[Migration, ...]:
 
 def single_statements(script: str) -> Iterator[str]:
     """The statements of a script, one by one (a transaction can't span `executescript`, which commits first)."""
+    *pieces, rest = script.split(";")
     pending = ""
-    for line in script.splitlines(keepends=True):
-        pending += line
+    for piece in pieces:
+        pending += f"{piece};"
         if sqlite3.complete_statement(pending):
             yield pending.strip()
             pending = ""
-    if pending.strip():
-        raise ValueError(f"a script ends inside a statement: {pending.strip()!r}")
+    if (pending + rest).strip():
+        raise ValueError(f"a script ends inside a statement: {(pending + rest).strip()!r}")

@@ -33,7 +33,7 @@ CREATE TABLE task (
     state TEXT NOT NULL,
     attempts INTEGER NOT NULL,
     crashes INTEGER NOT NULL,
-    retry_of INTEGER REFERENCES task (id),
+    retry_of INTEGER REFERENCES task (id) CHECK (retry_of < id),
     worker TEXT,
     token TEXT,
     lease_until REAL,
