@@ -201,7 +201,7 @@ class ConfinedProcess:
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=self._output.write_fd,
                 stderr=self._output.write_fd,
-                pass_fds=(theirs.fileno(), info_write),
+                pass_fds=(theirs.fileno(), info_write) if self._walls.has_namespace else (theirs.fileno(),),
                 env=dict(launch.environment),
                 cwd="/",
                 start_new_session=True,

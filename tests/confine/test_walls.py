@@ -123,6 +123,21 @@ async def test_the_environment_of_the_engine_stays_outside(
         assert b"hunter2" not in await subject.content(run, "environment")
 
 
+@pytest.mark.parametrize("isolation", [Isolation.REQUIRED, Isolation.LIMITS])
+async def test_of_the_open_files_of_the_engine_only_the_wire_is_inherited(tmp_path: Path, isolation: Isolation) -> None:
+    write_plugin(
+        tmp_path / "plugins",
+        """
+        open_files = [os.readlink(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd") if os.path.islink(f"/proc/self/fd/{fd}")]
+        ctx.results().push(malbox.PluginResult.json("open", open_files))
+        """,
+    )
+    async with rig(tmp_path, isolation) as subject:
+        run = await subject.run()
+        kinds = sorted(name.split(":")[0] for name in json.loads(await subject.content(run, "open")))
+    assert kinds == ["/dev/null", "pipe", "pipe", "socket"]
+
+
 async def test_the_private_folder_has_a_size(tmp_path: Path) -> None:
     write_plugin(
         tmp_path / "plugins",
