@@ -132,7 +132,9 @@ class Store(Protocol):
         """Hand a change over, in order; await the answer to know it durable.
 
         The answer raises `LeaseLost` (if `before` was owned) or `StaleTask` when the stored task was no longer as `before`; nothing
-        of that change is then kept. An answer nobody awaits is not an error; what it would have raised is logged.
+        of that change is then kept. An answer nobody awaits is not an error; what it would have raised is logged. A change never
+        shortens a lease that was renewed after `before` was read. Raises ValueError at once when it would alter `id`, `sha256`,
+        `retry_of` or `created_at`.
         """
         ...
 
@@ -141,11 +143,11 @@ class Store(Protocol):
         ...
 
     async def renew(self, tokens: Sequence[str], lease_until: float) -> frozenset[str]:
-        """Extend the leases of these attempts. Returns the tokens that own nothing any more."""
+        """Extend the leases of these attempts; none is shortened. Returns the tokens that own nothing any more."""
         ...
 
     async def identify(self, sha256: str, identification: Identification) -> None:
-        """Keep what kind of content a sample is."""
+        """Keep what kind of content a sample is; nothing happens when there is no such sample."""
         ...
 
     async def pending(self) -> Sequence[PendingEntry]:

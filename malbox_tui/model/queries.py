@@ -13,7 +13,10 @@ MAX_ROWS = 1000
 
 
 class TaskSort(StrEnum):
-    """How tasks are ordered. `queue`: as they will be taken (priority first); `newest` and `oldest` by id."""
+    """How tasks are ordered. `queue`: as they will be taken (priority first); `newest` and `oldest` by id.
+
+    `ended`: in the order they ended, those that have not ended after them.
+    """
 
     NEWEST = "newest"
     OLDEST = "oldest"

@@ -2,7 +2,8 @@
 
 A batch has the effect of carrying its requests out one by one in the order of the calls. Inside a `Segment` the kinds are carried
 out in the order of its fields; `segments` starts a new one wherever that would swap two requests that touch the same thing. Only a
-claim doesn't say which content it touches: a task that an add joins may be answered as it was before a claim that was asked just before.
+claim doesn't say which content it touches: a task that an add joins may be answered as it was before a claim that was asked for just
+before.
 """
 
 from __future__ import annotations

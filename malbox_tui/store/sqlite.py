@@ -109,7 +109,7 @@ class SqliteStore:
         return await claiming.answer
 
     def write(self, change: Change) -> Awaitable[None]:
-        """As `Store.write`. Raises ValueError when the change alters what can't change."""
+        """As `Store.write`."""
         rules.check_change(change)
         request = Changing(change, Answer(f"task {change.before.id} as {change.after.state}"))
         self._hand_over(request)
@@ -120,13 +120,13 @@ class SqliteStore:
         self._hand_over(Noting(at, news, Answer(f"the event {type(news).__name__}")))
 
     async def renew(self, tokens: Sequence[str], lease_until: float) -> frozenset[str]:
-        """As `Store.renew`; a lease is never shortened."""
+        """As `Store.renew`."""
         request = Renewing(tuple(tokens), lease_until, Answer("a renewal of leases"))
         self._hand_over(request)
         return await request.answer
 
     async def identify(self, sha256: str, identification: Identification) -> None:
-        """As `Store.identify`; nothing happens when there is no such sample."""
+        """As `Store.identify`."""
         request = Identifying(sha256, identification, Answer(f"the kind of sample {sha256}"))
         self._hand_over(request)
         await request.answer

@@ -6,20 +6,22 @@ Each read is one statement and so sees one moment. The connection is read-only: 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from malbox_tui.model.errors import StoreError
 from malbox_tui.model.events import Event
-from malbox_tui.model.queries import MAX_ROWS, TaskFilter, TaskPage, TaskQuery, TaskSort
+from malbox_tui.model.queries import MAX_ROWS, TaskFilter, TaskPage, TaskQuery, TaskRecord, TaskSort
 from malbox_tui.model.task import Task, TaskState
 from malbox_tui.ports import PendingEntry
 from malbox_tui.store.failures import store_error
 from malbox_tui.store.migrations import store_version
-from malbox_tui.store.rows import event_of, json_text, pending_entries, record_of, task_of
+from malbox_tui.store.rows import Row, event_of, json_text, pending_entries, record_of, task_of
 from malbox_tui.store.sqlite_connection import BUSY_TIMEOUT_MS, Connection, connect_to_read
 from malbox_tui.store.statements import migrations, statement
+
+T = TypeVar("T")
 
 _CONDITIONS: Mapping[str, str] = {
     "task_ids": "task.id IN (SELECT value FROM json_each(:task_ids))",
@@ -80,36 +82,36 @@ class SqliteReader:
             order=_ORDERS[query.sort],
         )
         window = {"limit": max(0, min(query.limit, MAX_ROWS)), "offset": max(0, query.offset)}
-        rows = list(await self._fetch(sql, asked | window))
-        records = tuple(record_of(row[1:]) for row in rows if row[1] is not None)
-        return TaskPage(rows=records, total=rows[0][0], clock=clock)
+        total, records = await self._read(sql, asked | window, _total_and_records)
+        return TaskPage(rows=records, total=total, clock=clock)
 
     async def events(self, after: int, limit: int) -> Sequence[Event]:
         """At most `limit` stored events with a `seq` above `after`, in order."""
-        return [event_of(row) for row in await self._fetch(statement("events"), (after, max(0, limit)))]
+        return await self._read(statement("events"), (after, max(0, limit)), lambda rows: [event_of(row) for row in rows])
 
     async def counts(self) -> dict[TaskState, int]:
         """How many tasks are in each state; every state is there."""
-        stored = {TaskState(state): count for state, count in await self._fetch(statement("counts"))}
+        stored = await self._read(statement("counts"), (), lambda rows: {TaskState(state): count for state, count in rows})
         return {state: stored.get(state, 0) for state in TaskState}
 
     async def pending(self) -> Sequence[PendingEntry]:
         """All pending tasks, in no order."""
-        return list(pending_entries(await self._fetch(statement("pending"))))
+        return await self._read(statement("pending"), (), lambda rows: list(pending_entries(rows)))
 
     async def owned(self) -> Sequence[Task]:
         """All tasks that an attempt owns, by id."""
-        return [task_of(row) for row in await self._fetch(statement("owned"))]
+        return await self._read(statement("owned"), (), lambda rows: [task_of(row) for row in rows])
 
     def _version(self, connection: sqlite3.Connection) -> int:
         connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
         return store_version(connection, self._path, migrations()[-1].number)
 
-    async def _fetch(self, sql: str, parameters: Any = ()) -> Iterable[sqlite3.Row]:
+    async def _read(self, sql: str, parameters: Any, make: Callable[[list[Row]], T]) -> T:
+        """What `make` makes of the rows; it works in the connection's thread, so that a large answer doesn't hold the loop up."""
         if self._connection is None:
             raise StoreError(f"{self._path} is closed.")
         try:
-            return await self._connection.execute_fetchall(sql, parameters)
+            return await self._connection.run(lambda connection: make(connection.execute(sql, parameters).fetchall()))
         except (sqlite3.Error, ValueError, OverflowError) as exc:
             raise store_error(exc, str(self._path)) from exc
 
@@ -118,6 +120,10 @@ class SqliteReader:
 
     def _no_store(self) -> StoreError:
         return StoreError(f"There is no store at {self._path} yet. `malbox-tui analyze PATH` begins one.")
+
+
+def _total_and_records(rows: list[Row]) -> tuple[int, tuple[TaskRecord, ...]]:
+    return rows[0][0], tuple(record_of(row[1:]) for row in rows if row[1] is not None)
 
 
 def _asked(where: TaskFilter) -> dict[str, Any]:
