@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from malbox_tui.confine.marks import MARK_VARIABLE, mark_of
 from malbox_tui.confine.work import SDK_FOLDER, Launch, Places, Work, environment, packages_elsewhere, python_command
 
 UNPRIVILEGED_ID = 65534
@@ -63,13 +64,13 @@ class Bubblewrap:
             *self._without_rights(),
             *python_command(json.dumps({"limits": rlimits, "nice": work.limits.nice}), places, work.entry),
         ]
-        return Launch(tuple(command), environment(work, places, wire_fd), places)
+        return Launch(tuple(command), {**environment(work, places, wire_fd), **mark_of(work)}, places)
 
     def _namespaces(self) -> Iterable[str]:
         yield from ("--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")
         if self.setpriv is None:
             yield from ("--unshare-user", "--disable-userns")
-        yield from ("--die-with-parent", "--new-session", "--hostname", "malbox")
+        yield from ("--die-with-parent", "--new-session", "--hostname", "malbox", "--unsetenv", MARK_VARIABLE)
 
     def _without_rights(self) -> Iterable[str]:
         if self.setpriv is not None:

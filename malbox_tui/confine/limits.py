@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 from dataclasses import dataclass
-from pathlib import Path
 
+from malbox_tui.confine.marks import mark_of
 from malbox_tui.confine.work import SDK_FOLDER, Launch, Places, Work, environment, python_command
-
-MARK_VARIABLE = "MALBOX_CONFINED"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,35 +33,5 @@ class LimitsOnly:
             readable={name: str(path) for name, path in work.readable.items()},
         )
         settings = json.dumps({"limits": work.limits.rlimits(), "nice": work.limits.nice, "parent": os.getpid()})
-        variables = {**environment(work, places, wire_fd), MARK_VARIABLE: mark_of(work)}
+        variables = {**environment(work, places, wire_fd), **mark_of(work)}
         return Launch(python_command(settings, places, work.entry), variables, places)
-
-
-def mark_of(work: Work) -> str:
-    """What marks all processes of this work; no other work has the same."""
-    return f"{os.getpid()}:{work.scratch}"
-
-
-def kill_marked(mark: str) -> None:
-    """Kill every process that carries the mark, until there is none. Blocking: it reads `/proc`."""
-    wanted = f"{MARK_VARIABLE}={mark}".encode()
-    for _round in range(100):
-        found = [pid for pid in _processes() if wanted in _variables_of(pid)]
-        if not found:
-            return
-        for pid in found:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
-
-
-def _processes() -> list[int]:
-    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
-
-
-def _variables_of(pid: int) -> list[bytes]:
-    try:
-        return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-    except OSError:
-        return []

@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from malbox_tui.confine.limits import kill_marked, mark_of
+from malbox_tui.confine.marks import kill_marked
 from malbox_tui.confine.output import CappedOutput
 from malbox_tui.confine.work import Places, Walls, Work
 from malbox_tui.model.errors import MalboxError
@@ -75,6 +75,9 @@ class ConfinedProcess:
         self._process: asyncio.subprocess.Process | None = None
         self._reader: asyncio.StreamReader | None = None
         self._writer: asyncio.StreamWriter | None = None
+        self._info_fd = -1
+        """A file in memory, not a pipe: bubblewrap writes to it before it lets its child go on, and would die of a pipe's closed end
+        when the engine is killed at that moment, leaving the child waiting for ever."""
         self._init_fd: int | None = None
         self._frames = 0
         self._places: Places | None = None
@@ -162,7 +165,7 @@ class ConfinedProcess:
 
     def destroy(self) -> None:
         """Kill it and all that it started, without waiting for the end of them."""
-        if self._init_fd is not None:
+        if self._find_first_process() and self._init_fd is not None:
             with suppress(ProcessLookupError, PermissionError):
                 signal.pidfd_send_signal(self._init_fd, signal.SIGKILL)
         if self._process is not None and self._process.returncode is None:
@@ -178,7 +181,7 @@ class ConfinedProcess:
                 await self.wait()
                 await self._namespace_gone()
                 if not self._walls.has_namespace and self._process is not None:
-                    await asyncio.to_thread(kill_marked, mark_of(self._work))
+                    await asyncio.to_thread(kill_marked, self._work.scratch)
         except TimeoutError:
             _log.error("%s: a killed process does not end; the kernel still holds it", self._work.name)
         finally:
@@ -187,12 +190,11 @@ class ConfinedProcess:
             await asyncio.to_thread(shutil.rmtree, self._work.scratch, ignore_errors=True)
 
     async def _spawn(self) -> None:
-        loop = asyncio.get_running_loop()
         ours, theirs = socket.socketpair()
-        info_read, info_write = os.pipe()
         try:
-            os.set_blocking(info_read, False)
-            launch = self._walls.launch(self._work, theirs.fileno(), info_write)
+            if self._walls.has_namespace:
+                self._info_fd = os.memfd_create("info", os.MFD_CLOEXEC)
+            launch = self._walls.launch(self._work, theirs.fileno(), self._info_fd)
             self._places = launch.places
             if not self._walls.has_namespace:
                 self._work.scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -201,17 +203,13 @@ class ConfinedProcess:
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=self._output.write_fd,
                 stderr=self._output.write_fd,
-                pass_fds=(theirs.fileno(), info_write) if self._walls.has_namespace else (theirs.fileno(),),
+                pass_fds=[fd for fd in (theirs.fileno(), self._info_fd) if fd >= 0],
                 env=dict(launch.environment),
                 cwd="/",
                 start_new_session=True,
             )
             self._close_output_writer()
             theirs.close()
-            os.close(info_write)
-            info_write = -1
-            if self._walls.has_namespace:
-                self._init_fd = await self._first_process(loop, info_read)
             self._reader, self._writer = await asyncio.open_unix_connection(sock=ours, limit=wire.CHUNK_BYTES)
         except OSError as exc:
             ours.close()
@@ -221,26 +219,15 @@ class ConfinedProcess:
             raise
         finally:
             theirs.close()
-            os.close(info_read)
-            if info_write >= 0:
-                os.close(info_write)
 
-    async def _first_process(self, loop: asyncio.AbstractEventLoop, info_read: int) -> int | None:
-        """A pidfd of the namespace's first process. None when that is gone already."""
-        told = bytearray()
-        while b"}" not in told:
-            await _readable(loop, info_read)
-            chunk = os.read(info_read, 4096)
-            if not chunk:
-                raise ProcessEnded(await self._how_it_ended())
-            told += chunk
-        found = re.search(rb'"child-pid": *(\d+)', told)
-        if found is None:
-            raise ConfinedProcessError("bubblewrap does not tell the process that it started")
-        try:
-            return os.pidfd_open(int(found[1]))
-        except ProcessLookupError:
-            return None
+    def _find_first_process(self) -> bool:
+        """Whether there is a pidfd of the namespace's first process. While bubblewrap runs, its id stays that process's own."""
+        if self._init_fd is None and self._info_fd >= 0 and self._process is not None and self._process.returncode is None:
+            told = re.search(rb'"child-pid": *(\d+)', os.pread(self._info_fd, 4096, 0))
+            if told is not None:
+                with suppress(ProcessLookupError):
+                    self._init_fd = os.pidfd_open(int(told[1]))
+        return self._init_fd is not None
 
     async def _let_in(self) -> None:
         hello, _payload = await self.receive(_HELLO)
@@ -250,6 +237,8 @@ class ConfinedProcess:
             raise ConfinedProcessError(
                 f"the process runs another Python ({hello.prefix}, {hello.version}) than the engine ({sys.prefix})"
             )
+        if self._walls.has_namespace and not self._find_first_process():
+            raise ConfinedProcessError("bubblewrap does not tell the process that it started")
         self.send({"kind": "enter"})
 
     async def _how_it_ended(self) -> str:
@@ -278,6 +267,9 @@ class ConfinedProcess:
         if self._init_fd is not None:
             os.close(self._init_fd)
             self._init_fd = None
+        if self._info_fd >= 0:
+            os.close(self._info_fd)
+            self._info_fd = -1
         if self._writer is not None:
             self._writer.transport.abort()
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from malbox_tui.config.settings import Settings
+from malbox_tui.confine.marks import kill_marked
 from malbox_tui.confine.probe import Confinement, choose
 from malbox_tui.confine.work import Limits
 from malbox_tui.model.errors import PluginUnavailable
@@ -22,8 +23,8 @@ from malbox_tui.ports import PluginBench, PluginInfo, ResultStore
 class HostPluginRunner:
     """Implements `PluginRunner` for the plugins in `plugin_folder`.
 
-    `scratch_folder` is its own: what lies there from an earlier engine is removed at `open`. `on_news` is told of starts, ends and
-    results of plugins, on the loop's thread.
+    `scratch_folder` is its own: what an earlier engine left there, processes included, is removed at `open`. `on_news` is told of
+    starts, ends and results of plugins, on the loop's thread.
     """
 
     def __init__(
@@ -117,6 +118,7 @@ class HostPluginRunner:
         )
 
     def _fresh_folder(self) -> None:
+        kill_marked(self._scratch_folder)
         if self._scratch_folder.exists():
             shutil.rmtree(self._scratch_folder)
         self._scratch_folder.mkdir(mode=0o700, parents=True)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -189,3 +192,17 @@ async def test_an_error_of_the_result_store_is_not_blamed_on_the_plugin(tmp_path
             with pytest.raises(StoreFull):
                 await subject.run()
         assert (await subject.run()).status is PluginStatus.COMPLETED
+
+
+async def test_processes_that_a_killed_engine_left_are_ended(tmp_path: Path) -> None:
+    write_plugin(tmp_path / "plugins", "pass")
+    left = subprocess.Popen(
+        [sys.executable, "-c", "import time; time.sleep(3600)"],
+        env={"MALBOX_CONFINED": str(tmp_path / "scratch" / "bench-1" / "scratch-subject")},
+    )
+    try:
+        async with rig(tmp_path):
+            assert await asyncio.to_thread(left.wait) == -signal.SIGKILL
+    finally:
+        left.kill()
+        left.wait()
