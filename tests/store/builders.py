@@ -29,6 +29,9 @@ from malbox_tui.store.sqlite import SqliteStore
 
 NOON = 1_800_000_000.125
 
+CHECKOUT = Path(__file__).parents[2]
+"""Where a process of a test must start, to import `tests`."""
+
 
 @dataclass
 class Told:

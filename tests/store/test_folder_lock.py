@@ -13,6 +13,7 @@ import pytest
 
 from malbox_tui.model.errors import DataFolderInUse, StoreError
 from malbox_tui.store.folder_lock import LOCK_NAME, FolderLock
+from tests.store.builders import CHECKOUT
 
 HALF_PAST_ELEVEN = 1_764_415_800.25
 
@@ -80,7 +81,7 @@ def test_a_lock_file_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
 
 def test_a_killed_holder_lets_go_although_its_child_lives(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.store.locking_process", str(tmp_path)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as holder:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=CHECKOUT) as holder:
         assert holder.stdout is not None
         child = int(holder.stdout.readline())
         with pytest.raises(DataFolderInUse) as caught:

@@ -25,7 +25,7 @@ from malbox_tui.store import sqlite as sqlite_module
 from malbox_tui.store.migrations import migrate
 from malbox_tui.store.sqlite_reader import SqliteReader
 from malbox_tui.store.statements import Migration, migrations, single_statements
-from tests.store.builders import NOON, Told, added, claimed, new_task, run, sqlite_store
+from tests.store.builders import CHECKOUT, NOON, Told, added, claimed, new_task, run, sqlite_store
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_no_acknowledged_task_is_lost_by_a_kill(path: Path) -> None:
     acknowledged: dict[int, str] = {}
     for kill in range(1, 4):
         with subprocess.Popen(
-            [sys.executable, "-m", "tests.store.writing_process", str(path)], stdout=subprocess.PIPE, text=True
+            [sys.executable, "-m", "tests.store.writing_process", str(path)], stdout=subprocess.PIPE, text=True, cwd=CHECKOUT
         ) as writer:
             assert writer.stdout is not None
             for line in writer.stdout:
@@ -316,7 +316,7 @@ async def test_requests_that_wait_for_a_commit_share_the_next(path: Path) -> Non
 
 async def test_a_reader_sees_what_another_process_has_written(path: Path) -> None:
     with subprocess.Popen(
-        [sys.executable, "-m", "tests.store.writing_process", str(path)], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "tests.store.writing_process", str(path)], stdout=subprocess.PIPE, text=True, cwd=CHECKOUT
     ) as writer:
         assert writer.stdout is not None
         writer.stdout.readline()
