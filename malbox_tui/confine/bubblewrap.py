@@ -2,7 +2,9 @@
 
 1. The process sees the system's libraries, this interpreter and its environment, the SDK, its own code and its inbox; nothing else of
    the host's files, so no store, no quarantine, no path-name socket.
-2. All it starts ends with the spawning thread: by `--die-with-parent` and the PID namespace, whatever it does with sessions.
+2. All it starts ends with the spawning thread, whatever it does with sessions, and at whatever moment of its own start that ends.
+   Bubblewrap's `--die-with-parent` alone leaves a stub behind when it fires while bubblewrap still sets up. So bubblewrap is
+   itself the first process of a PID namespace, made by `unshare`, which the kernel empties when its first process dies.
 3. It has no capabilities. As a plain user it lives in a user namespace of its own and can make no further one. As root there is no
    user namespace (one would keep root's rights over root's files); `setpriv` gives up everything before the interpreter starts.
 """
@@ -37,26 +39,28 @@ _PLACES = Places(sdk="/malbox/sdk", code="/malbox/code", inbox="/inbox", scratch
 
 @dataclass(frozen=True, slots=True)
 class Bubblewrap:
-    """Confines with these programs; `setpriv` is None for a plain user."""
+    """Confines with these programs, which are where these paths say."""
 
     program: str
-    setpriv: str | None = None
+    setpriv: str
+    unshare: str
+    as_root: bool
 
     @property
     def has_namespace(self) -> bool:
         """It has one."""
         return True
 
-    def launch(self, work: Work, wire_fd: int, info_fd: int) -> Launch:
-        """The command for `work`; bubblewrap writes the id of the namespace's first process to `info_fd`."""
+    def launch(self, work: Work, wire_fd: int) -> Launch:
+        """The command for `work`. The namespace's first process is the only child of the process that runs the command."""
         readable = {name: f"/malbox/readable/{name}" for name in work.readable}
         places = Places(_PLACES.sdk, _PLACES.code, _PLACES.inbox, _PLACES.scratch, readable)
-        rlimits = {**work.limits.rlimits(), "RLIMIT_NPROC": PROCESSES_OF_ALL_SANDBOXES if self.setpriv else work.limits.processes}
+        rlimits = {**work.limits.rlimits(), "RLIMIT_NPROC": PROCESSES_OF_ALL_SANDBOXES if self.as_root else work.limits.processes}
         binds = [(SDK_FOLDER, places.sdk), (work.code, places.code), (work.inbox, places.inbox)]
         binds += [(work.readable[name], inside) for name, inside in readable.items()]
         command = [
-            *(self.program, "--info-fd", str(info_fd)),
-            *self._namespaces(),
+            *self._dying_with_the_spawner(),
+            *(self.program, *self._namespaces()),
             *_system(work.limits.scratch_mb * 1024 * 1024),
             *_interpreter(),
             *(word for source, inside in binds for word in _bind(source, inside)),
@@ -66,29 +70,32 @@ class Bubblewrap:
         ]
         return Launch(tuple(command), {**environment(work, places, wire_fd), **mark_of(work)}, places)
 
+    def _dying_with_the_spawner(self) -> Iterable[str]:
+        yield from (self.setpriv, "--pdeathsig", "KILL", "--", self.unshare)
+        if not self.as_root:
+            yield from ("--user", "--map-current-user")
+        yield from ("--pid", "--fork", "--kill-child", "--")
+
     def _namespaces(self) -> Iterable[str]:
         yield from ("--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")
-        if self.setpriv is None:
+        if not self.as_root:
             yield from ("--unshare-user", "--disable-userns")
         yield from ("--die-with-parent", "--new-session", "--hostname", "malbox", "--unsetenv", MARK_VARIABLE)
 
     def _without_rights(self) -> Iterable[str]:
-        if self.setpriv is not None:
+        if self.as_root:
             yield from (self.setpriv, f"--reuid={UNPRIVILEGED_ID}", f"--regid={UNPRIVILEGED_ID}", "--clear-groups")
             yield from ("--bounding-set=-all", "--inh-caps=-all", "--no-new-privs")
 
 
 def find() -> Bubblewrap:
     """Bubblewrap as this user has to call it. Raises LookupError, with the missing program, where that can't be."""
-    program = shutil.which("bwrap")
-    if program is None:
+    programs = {name: shutil.which(name) for name in ("bwrap", "setpriv", "unshare")}
+    if programs["bwrap"] is None:
         raise LookupError("bubblewrap (bwrap) is not installed")
-    if os.geteuid() != 0:
-        return Bubblewrap(program)
-    setpriv = shutil.which("setpriv")
-    if setpriv is None:
-        raise LookupError("setpriv (util-linux), which root's sandboxes need, is not installed")
-    return Bubblewrap(program, setpriv)
+    if programs["setpriv"] is None or programs["unshare"] is None:
+        raise LookupError("setpriv and unshare (util-linux), which sandboxes are started with, are not installed")
+    return Bubblewrap(programs["bwrap"], programs["setpriv"], programs["unshare"], os.geteuid() == 0)
 
 
 def _system(scratch_bytes: int) -> Iterable[str]:

@@ -23,7 +23,7 @@ class LimitsOnly:
         """It has none."""
         return False
 
-    def launch(self, work: Work, wire_fd: int, info_fd: int) -> Launch:
+    def launch(self, work: Work, wire_fd: int) -> Launch:
         """The command for `work`. RLIMIT_NPROC is left alone: it would count all of the user's processes."""
         places = Places(
             sdk=str(SDK_FOLDER),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from contextlib import suppress
 from pathlib import Path
 
 from malbox_tui.confine.work import Work
@@ -16,29 +17,42 @@ def mark_of(work: Work) -> dict[str, str]:
     return {MARK_VARIABLE: str(work.scratch)}
 
 
+_ROUNDS = 100
+_UNDECIDED_ROUNDS = 10
+"""A process has no environment to be read while it executes another program, which takes less than so many looks at all of `/proc`."""
+
+
 def kill_marked(folder: Path) -> None:
     """Kill every process of work whose scratch folder is `folder` or lies in it, until there is none. Blocking: it reads `/proc`."""
-    for _round in range(100):
-        found = [pid for pid in _processes() if _is_marked(pid, folder)]
-        if not found:
-            return
+    undecided_rounds = 0
+    for _round in range(_ROUNDS):
+        marks = {pid: _mark_of_process(pid) for pid in _processes()}
+        found = [pid for pid, mark in marks.items() if mark and Path(mark).is_relative_to(folder)]
         for pid in found:
-            try:
+            with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
+        if not found:
+            undecided_rounds += 1
+            if undecided_rounds > _UNDECIDED_ROUNDS or None not in marks.values():
+                return
 
 
 def _processes() -> list[int]:
     return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
 
 
-def _is_marked(pid: int, folder: Path) -> bool:
+def _mark_of_process(pid: int) -> str | None:
+    """Empty when it has none, None when that can't be told at the moment."""
     try:
-        variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        environment = Path(f"/proc/{pid}/environ").read_bytes()
+        if not environment:
+            Path(f"/proc/{pid}/exe").readlink()
+            return None
     except OSError:
-        return False
-    marks = [
-        os.fsdecode(variable.partition(b"=")[2]) for variable in variables if variable.startswith(MARK_VARIABLE.encode() + b"=")
-    ]
-    return any(Path(mark).is_relative_to(folder) for mark in marks)
+        # Gone, another user's, or a thread of the kernel, which runs no program.
+        return ""
+    for variable in environment.split(b"\0"):
+        name, _, value = variable.partition(b"=")
+        if name == MARK_VARIABLE.encode():
+            return os.fsdecode(value)
+    return ""

@@ -12,13 +12,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import re
 import shutil
 import signal
 import socket
 import sys
 from collections.abc import Generator
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
@@ -75,7 +75,6 @@ class ConfinedProcess:
         self._process: asyncio.subprocess.Process | None = None
         self._reader: asyncio.StreamReader | None = None
         self._writer: asyncio.StreamWriter | None = None
-        self._info_fd = -1
         """A file in memory, not a pipe: bubblewrap writes to it before it lets its child go on, and would die of a pipe's closed end
         when the engine is killed at that moment, leaving the child waiting for ever."""
         self._init_fd: int | None = None
@@ -192,9 +191,7 @@ class ConfinedProcess:
     async def _spawn(self) -> None:
         ours, theirs = socket.socketpair()
         try:
-            if self._walls.has_namespace:
-                self._info_fd = os.memfd_create("info", os.MFD_CLOEXEC)
-            launch = self._walls.launch(self._work, theirs.fileno(), self._info_fd)
+            launch = self._walls.launch(self._work, theirs.fileno())
             self._places = launch.places
             if not self._walls.has_namespace:
                 self._work.scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -203,7 +200,7 @@ class ConfinedProcess:
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=self._output.write_fd,
                 stderr=self._output.write_fd,
-                pass_fds=[fd for fd in (theirs.fileno(), self._info_fd) if fd >= 0],
+                pass_fds=[theirs.fileno()],
                 env=dict(launch.environment),
                 cwd="/",
                 start_new_session=True,
@@ -221,12 +218,14 @@ class ConfinedProcess:
             theirs.close()
 
     def _find_first_process(self) -> bool:
-        """Whether there is a pidfd of the namespace's first process. While bubblewrap runs, its id stays that process's own."""
-        if self._init_fd is None and self._info_fd >= 0 and self._process is not None and self._process.returncode is None:
-            told = re.search(rb'"child-pid": *(\d+)', os.pread(self._info_fd, 4096, 0))
-            if told is not None:
-                with suppress(ProcessLookupError):
-                    self._init_fd = os.pidfd_open(int(told[1]))
+        """Whether there is a pidfd of the namespace's first process: the only child of the process that was spawned.
+
+        While that one lives, the child's id can't become another process's: nobody else reaps it.
+        """
+        if self._init_fd is None and self._walls.has_namespace and self._process is not None and self._process.returncode is None:
+            pid = self._process.pid
+            with suppress(OSError, ValueError):
+                self._init_fd = os.pidfd_open(int(Path(f"/proc/{pid}/task/{pid}/children").read_text()))
         return self._init_fd is not None
 
     async def _let_in(self) -> None:
@@ -238,7 +237,7 @@ class ConfinedProcess:
                 f"the process runs another Python ({hello.prefix}, {hello.version}) than the engine ({sys.prefix})"
             )
         if self._walls.has_namespace and not self._find_first_process():
-            raise ConfinedProcessError("bubblewrap does not tell the process that it started")
+            raise ConfinedProcessError("the namespace of the process has no first process to be seen in /proc")
         self.send({"kind": "enter"})
 
     async def _how_it_ended(self) -> str:
@@ -267,9 +266,6 @@ class ConfinedProcess:
         if self._init_fd is not None:
             os.close(self._init_fd)
             self._init_fd = None
-        if self._info_fd >= 0:
-            os.close(self._info_fd)
-            self._info_fd = -1
         if self._writer is not None:
             self._writer.transport.abort()
 

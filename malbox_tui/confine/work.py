@@ -78,10 +78,10 @@ class Walls(Protocol):
 
     @property
     def has_namespace(self) -> bool:
-        """Whether everything that the process starts ends with it. Then the command takes an `info_fd` and tells its first process."""
+        """Whether everything that the process starts ends with it, in a namespace whose first process is the command's only child."""
         ...
 
-    def launch(self, work: Work, wire_fd: int, info_fd: int) -> Launch:
+    def launch(self, work: Work, wire_fd: int) -> Launch:
         """The command that runs `work`, its wire on the inherited descriptor `wire_fd`."""
         ...
 
