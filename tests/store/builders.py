@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Sequence
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,6 +34,17 @@ NOON = 1_800_000_000.125
 
 CHECKOUT = Path(__file__).parents[2]
 """Where a process of a test must start, to import `tests`."""
+
+
+@contextmanager
+def process(module: str, *arguments: object) -> Iterator[subprocess.Popen[str]]:
+    """A module of the tests run by a Python of its own; it is killed at the end, whatever the test came to."""
+    command = [sys.executable, "-m", module, *map(str, arguments)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=CHECKOUT) as running:
+        try:
+            yield running
+        finally:
+            running.kill()
 
 
 @dataclass

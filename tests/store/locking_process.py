@@ -1,4 +1,4 @@
-"""A process of its own that takes a folder's lock, starts a child that outlives it, prints the child's id, and waits to be killed."""
+"""A process of its own that takes a folder's lock, starts a child that prints its own id, and waits to be killed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,5 @@ from malbox_tui.store.folder_lock import FolderLock
 
 if __name__ == "__main__":
     FolderLock(Path(sys.argv[1])).acquire(0.0)
-    child = subprocess.Popen(["/bin/sh", "-c", "read line"], stdin=subprocess.PIPE)
-    sys.stdout.write(f"{child.pid}\n")
-    sys.stdout.flush()
+    subprocess.Popen(["/bin/sh", "-c", "echo $$; read line"], stdin=subprocess.PIPE)
     signal.pause()

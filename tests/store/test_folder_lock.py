@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import signal
 import stat
-import subprocess
 import sys
 from pathlib import Path
 
@@ -13,7 +11,7 @@ import pytest
 
 from malbox_tui.model.errors import DataFolderInUse, StoreError
 from malbox_tui.store.folder_lock import LOCK_NAME, FolderLock
-from tests.store.builders import CHECKOUT
+from tests.store.builders import process
 
 HALF_PAST_ELEVEN = 1_764_415_800.25
 
@@ -79,16 +77,13 @@ def test_a_lock_file_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
     assert (tmp_path / "precious").read_text() == "precious"
 
 
-def test_a_killed_holder_lets_go_although_its_child_lives(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "tests.store.locking_process", str(tmp_path)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=CHECKOUT) as holder:
+def test_a_killed_holder_lets_go_and_its_children_never_held(tmp_path: Path) -> None:
+    with process("tests.store.locking_process", tmp_path) as holder:
         assert holder.stdout is not None
         child = int(holder.stdout.readline())
         with pytest.raises(DataFolderInUse) as caught:
             FolderLock(tmp_path).acquire(0.0)
         descriptors = [str(entry.readlink()) for entry in Path(f"/proc/{child}/fd").iterdir()]
-        os.kill(holder.pid, signal.SIGKILL)
-        holder.wait()
     assert caught.value.pid == holder.pid
     assert str(tmp_path / LOCK_NAME) not in descriptors
     lock = FolderLock(tmp_path)

@@ -7,8 +7,6 @@ import os
 import signal
 import sqlite3
 import stat
-import subprocess
-import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,7 +23,7 @@ from malbox_tui.store import sqlite as sqlite_module
 from malbox_tui.store.migrations import migrate
 from malbox_tui.store.sqlite_reader import SqliteReader
 from malbox_tui.store.statements import Migration, migrations, single_statements
-from tests.store.builders import CHECKOUT, NOON, Told, added, claimed, new_task, run, sqlite_store
+from tests.store.builders import NOON, Told, added, claimed, new_task, process, run, sqlite_store
 
 
 @pytest.fixture
@@ -50,9 +48,7 @@ def ended(threads: set[threading.Thread]) -> bool:
 def test_no_acknowledged_task_is_lost_by_a_kill(path: Path) -> None:
     acknowledged: dict[int, str] = {}
     for kill in range(1, 4):
-        with subprocess.Popen(
-            [sys.executable, "-m", "tests.store.writing_process", str(path)], stdout=subprocess.PIPE, text=True, cwd=CHECKOUT
-        ) as writer:
+        with process("tests.store.writing_process", path) as writer:
             assert writer.stdout is not None
             for line in writer.stdout:
                 task_id, sha256 = line.split()
@@ -315,9 +311,7 @@ async def test_requests_that_wait_for_a_commit_share_the_next(path: Path) -> Non
 
 
 async def test_a_reader_sees_what_another_process_has_written(path: Path) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-m", "tests.store.writing_process", str(path)], stdout=subprocess.PIPE, text=True, cwd=CHECKOUT
-    ) as writer:
+    with process("tests.store.writing_process", path) as writer:
         assert writer.stdout is not None
         writer.stdout.readline()
         reader = SqliteReader(path)
@@ -329,7 +323,6 @@ async def test_a_reader_sees_what_another_process_has_written(path: Path) -> Non
             assert len(await reader.events(0, 10**6)) >= newest
         assert (await reader.counts())[TaskState.PENDING] >= newest
         await reader.close()
-        writer.kill()
 
 
 async def test_a_reader_of_a_store_that_is_not_there_says_so_and_makes_none(path: Path) -> None:
