@@ -69,8 +69,9 @@ def test_an_engine_killed_while_it_starts_its_plugins_leaves_none_behind(tmp_pat
     _until_it_has_a_child(engine, children=1 + round_)
     engine.kill()
     engine.communicate()
-    _see_go(_marked(tmp_path))
-    assert list(_marked(tmp_path)) == []
+    # One that was just being started may still start, find its wire closed, and end: so look until there is none.
+    while marked := list(_marked(tmp_path)):
+        _see_go(marked)
 
 
 def _start(data: Path, samples: Path) -> subprocess.Popen[str]:
@@ -95,7 +96,7 @@ def _kill_and_see_all_go(engine: subprocess.Popen[str]) -> None:
     _see_go_by(watched)
 
 
-def _see_go(pids: Iterator[int]) -> None:
+def _see_go(pids: list[int]) -> None:
     _see_go_by([fd for pid in pids if (fd := _pidfd(pid)) is not None])
 
 
