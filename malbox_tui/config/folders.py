@@ -1,4 +1,4 @@
-"""Where everything of one engine lies. One root, one engine: whoever holds the lock in `lock` owns all of it."""
+"""Where everything of one engine lies. One root, one engine: whoever holds the lock file in it owns all of it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ class DataFolders:
     plugins: Path
     logs: Path
     scratch: Path
-    lock: Path
     control_socket: Path
     config_file: Path
 
@@ -60,14 +59,13 @@ class DataFolders:
             plugins=root / "plugins",
             logs=logs,
             scratch=root / "scratch",
-            lock=root / "lock",
             control_socket=root / "control.sock",
             config_file=config_file,
         )
 
     def create(self) -> None:
         """Make the folders that are missing, for the owner alone (0700). Raises `StoreError` with the folder and the remedy."""
-        for folder in (self.root, self.quarantine, self.results, self.plugins, self.logs, self.scratch, self.lock):
+        for folder in (self.root, self.quarantine, self.results, self.plugins, self.logs, self.scratch):
             try:
                 _make_private(folder)
             except OSError as exc:

@@ -45,7 +45,7 @@ def start_engine(settings: Settings, folders: DataFolders) -> EngineThread:
     Raises `DataFolderInUse`, `ConfinementUnavailable`, `PluginUnavailable`, `ManifestError`, `StoreTooNew`, `StoreError`.
     """
     folders.create()
-    lock = FolderLock(folders.lock)
+    lock = FolderLock(folders.root)
     lock.acquire(SystemClock().now())
     thread = EngineThread(lambda: build_engine(settings, folders), lock.close)
     thread.start()

@@ -115,7 +115,7 @@ def _data_folder(folders: DataFolders) -> Iterator[Finding]:
 
 
 def _lock(folders: DataFolders) -> Finding:
-    lock = FolderLock(folders.lock)
+    lock = FolderLock(folders.root)
     try:
         lock.acquire(SystemClock().now())
     except DataFolderInUse as held:

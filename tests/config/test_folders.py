@@ -36,7 +36,7 @@ def test_a_relative_data_dir_stays_where_it_is_when_the_current_folder_changes(
 def test_folders_are_made_for_the_owner_alone(tmp_path: Path) -> None:
     folders = DataFolders.under(tmp_path / "new" / "data")
     folders.create()
-    made = [folders.root, folders.quarantine, folders.results, folders.plugins, folders.logs, folders.scratch, folders.lock]
+    made = [folders.root, folders.quarantine, folders.results, folders.plugins, folders.logs, folders.scratch]
     assert {stat.S_IMODE(folder.stat().st_mode) for folder in made} == {0o700}
 
 
