@@ -19,7 +19,7 @@ from malbox_tui.engine.commands import CommandDesk
 from malbox_tui.engine.executor import Attempt, Executor
 from malbox_tui.engine.leases import LeaseKeeper
 from malbox_tui.engine.lifecycle import STORE_RETRY_S, Lifecycle
-from malbox_tui.engine.metrics import TaskCounts
+from malbox_tui.engine.metrics import TaskCounts, Throughput
 from malbox_tui.engine.queue import TaskQueue
 from malbox_tui.engine.recovery import Recovery
 from malbox_tui.engine.submission import SubmissionDesk
@@ -52,6 +52,8 @@ class Adapters:
     results: ResultStore
     runner: PluginRunner
     wall: Clock
+    free_bytes: Callable[[], int | None] = lambda: None
+    """The room on the disk under the data folder; None: not known. Must not block."""
 
 
 class Engine:
@@ -74,6 +76,7 @@ class Engine:
         self._closed = False
         self._position = Position("", 0, 0)
         self._counts = TaskCounts({}, {})
+        self._throughput = Throughput()
         general = settings.general
         self._lifecycle = Lifecycle(adapters.store, adapters.wall, self._tracker, settings.analysis.lease_s, self._on_pending)
         self._executor = Executor(
@@ -159,8 +162,12 @@ class Engine:
             self._stop_asked.set_result(None)
 
     def announce(self, body: news.EventBody) -> None:
-        """Store and tell news that belongs to no task's move."""
-        self._adapters.store.note(self._adapters.wall.now(), body)
+        """Tell news that belongs to no task's move, and store it unless it is passing."""
+        now = self._adapters.wall.now()
+        if isinstance(body, news.PluginProgress):
+            self._bus.publish([Event(self._position, now, body, durable=False)])
+        else:
+            self._adapters.store.note(now, body)
 
     # --- Client ------------------------------------------------------------------------------------------------------------------
 
@@ -188,6 +195,8 @@ class Engine:
             paused=self._pool.paused,
             stopping=self._stop_mode,
             isolation=self._adapters.runner.isolation,
+            ended_per_minute=self._throughput.per_minute(self._adapters.wall.now()),
+            free_bytes=self._adapters.free_bytes(),
         )
 
     async def query(self, query: TaskQuery) -> TaskPage:
@@ -287,6 +296,7 @@ class Engine:
     def _on_commit(self, events: Sequence[Event]) -> None:
         for event in events:
             self._counts.apply(event.body)
+            self._throughput.apply(event)
         self._position = events[-1].position
         self._bus.publish(events)
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from malbox_tui.model.events import (
+    Event,
     EventBody,
     TaskCanceled,
     TaskCompleted,
@@ -52,3 +55,23 @@ class TaskCounts:
         self._counts[state] += 1
         if state.is_owned:
             self._owned[task_id] = state
+
+
+class Throughput:
+    """How many tasks ended in each of the latest minutes."""
+
+    def __init__(self, minutes: int = 15) -> None:
+        self._minutes = minutes
+        self._ended: Counter[int] = Counter()
+
+    def apply(self, event: Event) -> None:
+        """Count one event, by its own time; those that end no task change nothing."""
+        if type(event.body) in _ENDS:
+            self._ended[int(event.at // 60)] += 1
+
+    def per_minute(self, now: float) -> tuple[int, ...]:
+        """The counts, the current minute last; minutes long past are forgotten."""
+        current = int(now // 60)
+        for minute in [minute for minute in self._ended if minute <= current - self._minutes]:
+            del self._ended[minute]
+        return tuple(self._ended[minute] for minute in range(current - self._minutes + 1, current + 1))

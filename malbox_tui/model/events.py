@@ -144,6 +144,14 @@ class PluginResultAvailable(_TaskBody, frozen=True, kw_only=True):
     result_name: str
 
 
+class PluginProgress(_TaskBody, frozen=True, kw_only=True):
+    """How far a plugin says it is, from 0 to 1. Passing news: it is told and not stored."""
+
+    plugin: str
+    fraction: float
+    message: str
+
+
 class EngineStarted(_Body, frozen=True, kw_only=True):
     """The engine began an epoch; `recovered` tasks had been interrupted by the end of the one before."""
 
@@ -175,6 +183,7 @@ EventBody = (
     | PluginStarted
     | PluginStopped
     | PluginResultAvailable
+    | PluginProgress
     | EngineStarted
     | EngineStopping
 )

@@ -21,7 +21,11 @@ class GroupView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Overview(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that is small: counts, groups, workers. `clock` is the engine's time; `position` the last event it includes."""
+    """Everything that is small: counts, groups, workers. `clock` is the engine's time; `position` the last event it includes.
+
+    `ended_per_minute` counts the tasks that ended in each of the latest minutes, the current one last. `free_bytes` is the room left
+    on the disk under the data folder; None: not known.
+    """
 
     clock: float
     position: Position
@@ -31,3 +35,5 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     paused: str | None = None
     stopping: str | None = None
     isolation: str = ""
+    ended_per_minute: tuple[int, ...] = ()
+    free_bytes: int | None = None

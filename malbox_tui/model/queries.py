@@ -34,12 +34,16 @@ class TaskFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TaskQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Which tasks, in which order, and which window of them."""
+    """Which tasks, in which order, and which window of them.
+
+    `around` moves the window so that this task stands in the middle of it, if it matches; otherwise `offset` is where it begins.
+    """
 
     where: TaskFilter = TaskFilter()
     sort: TaskSort = TaskSort.NEWEST
     offset: int = 0
     limit: int = 100
+    around: int | None = None
 
 
 class TaskRecord(msgspec.Struct, frozen=True):
@@ -50,8 +54,9 @@ class TaskRecord(msgspec.Struct, frozen=True):
 
 
 class TaskPage(msgspec.Struct, frozen=True, kw_only=True):
-    """A window of the tasks that match; `total` is how many match in all, `clock` the engine's time of the answer."""
+    """A window of the tasks that match: `offset` of them stand before it, `total` match in all; `clock` is the engine's time."""
 
     rows: tuple[TaskRecord, ...]
     total: int
+    offset: int
     clock: float

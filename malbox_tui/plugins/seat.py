@@ -13,7 +13,7 @@ from pathlib import Path
 from malbox_tui.config.settings import PluginSettings
 from malbox_tui.confine.process import BrokenWire, ConfinedProcess, ConfinedProcessError, ProcessEnded
 from malbox_tui.confine.work import Limits, Walls, Work
-from malbox_tui.model.events import EventBody, PluginResultAvailable, PluginStarted, PluginStopped
+from malbox_tui.model.events import EventBody, PluginProgress, PluginResultAvailable, PluginStarted, PluginStopped
 from malbox_tui.model.report import Identification, PluginRun, PluginStatus
 from malbox_tui.plugins import replies
 from malbox_tui.plugins.registry import HostPlugin
@@ -194,8 +194,16 @@ class Seat:
                     small += 1
                     if small > MAX_SMALL_REPLIES:
                         raise BrokenWire(f"the process sent more than {MAX_SMALL_REPLIES} progress reports, warnings and events")
+                    if isinstance(reply, replies.Progress):
+                        self._tell_progress(job, reply)
                     if isinstance(reply, replies.Warned) and len(warnings) < self._around.settings.max_results:
                         warnings.append(reply.message)
+
+    def _tell_progress(self, job: PluginJob, progress: replies.Progress) -> None:
+        message = shortened(progress.message, 200)
+        self._around.on_news(
+            PluginProgress(task_id=job.task_id, plugin=self.plugin.name, fraction=progress.fraction, message=message)
+        )
 
     async def _ready_process(self) -> ConfinedProcess:
         if self._process is not None and not self._process.alive:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -68,9 +69,17 @@ def build_engine(settings: Settings, folders: DataFolders, plugin_folder: Path =
             results=results,
             runner=HostPluginRunner(settings, results, folders.scratch, announce, plugin_folder),
             wall=SystemClock(),
+            free_bytes=lambda: _free_bytes(folders.root),
         ),
     )
     return engine
+
+
+def _free_bytes(folder: Path) -> int | None:
+    try:
+        return shutil.disk_usage(folder).free
+    except OSError:
+        return None
 
 
 @asynccontextmanager

@@ -103,10 +103,12 @@ class MemoryStore:
         """As `Store.tasks`."""
         self._check_open()
         found = sorted((task for task in self._tasks.values() if self._matches(task, query.where)), key=_ORDERS[query.sort])
-        start = max(0, query.offset)
-        window = found[start : start + max(0, min(query.limit, MAX_ROWS))]
+        limit = max(0, min(query.limit, MAX_ROWS))
+        places = [place for place, task in enumerate(found) if task.id == query.around]
+        start = max(0, places[0] - limit // 2) if places else max(0, query.offset)
+        window = found[start : start + limit]
         records = tuple(TaskRecord(task, self._samples[task.sha256]) for task in window)
-        return TaskPage(rows=records, total=len(found), clock=clock)
+        return TaskPage(rows=records, total=len(found), offset=start, clock=clock)
 
     async def events(self, after: int, limit: int) -> Sequence[Event]:
         """As `Store.events`."""

@@ -77,13 +77,12 @@ class SqliteReader:
     async def tasks(self, query: TaskQuery, clock: float) -> TaskPage:
         """The window of tasks that `query` asks for, at most `MAX_ROWS` rows."""
         asked = _asked(query.where)
-        sql = statement("tasks").format(
-            where=" AND ".join(_CONDITIONS[name] for name in asked) or "true",
-            order=_ORDERS[query.sort],
-        )
-        window = {"limit": max(0, min(query.limit, MAX_ROWS)), "offset": max(0, query.offset)}
-        total, records = await self._read(sql, asked | window, _total_and_records)
-        return TaskPage(rows=records, total=total, clock=clock)
+        where, order = " AND ".join(_CONDITIONS[name] for name in asked) or "true", _ORDERS[query.sort]
+        offset = ":offset" if query.around is None else statement("offset_around").format(where=where, order=order)
+        sql = statement("tasks").format(where=where, order=order, offset=offset)
+        window = {"limit": max(0, min(query.limit, MAX_ROWS)), "offset": max(0, query.offset), "around": query.around}
+        total, first, records = await self._read(sql, asked | window, _page_of)
+        return TaskPage(rows=records, total=total, offset=first, clock=clock)
 
     async def events(self, after: int, limit: int) -> Sequence[Event]:
         """At most `limit` stored events with a `seq` above `after`, in order."""
@@ -122,8 +121,9 @@ class SqliteReader:
         return StoreError(f"There is no store at {self._path} yet. `malbox-tui analyze PATH` begins one.")
 
 
-def _total_and_records(rows: list[Row]) -> tuple[int, tuple[TaskRecord, ...]]:
-    return rows[0][0], tuple(record_of(row[1:]) for row in rows if row[1] is not None)
+def _page_of(rows: list[Row]) -> tuple[int, int, tuple[TaskRecord, ...]]:
+    total, first = rows[0][:2]
+    return total, first, tuple(record_of(row[2:]) for row in rows if row[2] is not None)
 
 
 def _asked(where: TaskFilter) -> dict[str, Any]:

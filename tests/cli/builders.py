@@ -163,7 +163,8 @@ class ScriptedClient:
             rows.sort(key=lambda row: (row.task.finished_at or float("inf"), row.task.id))
         else:
             rows.sort(key=lambda row: row.task.id, reverse=query.sort is TaskSort.NEWEST)
-        return TaskPage(rows=tuple(rows[query.offset : query.offset + query.limit]), total=len(rows), clock=1_100.0)
+        window = tuple(rows[query.offset : query.offset + query.limit])
+        return TaskPage(rows=window, total=len(rows), offset=query.offset, clock=1_100.0)
 
     async def read(self, reference: ResultRef, max_bytes: int) -> bytes:
         """Nothing here reads results."""

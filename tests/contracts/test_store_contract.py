@@ -687,6 +687,24 @@ async def test_a_window_tells_how_many_match_in_all(store: Store) -> None:
     assert await window(0, -1) == ([], 10)
 
 
+@pytest.mark.parametrize("sort", list(TaskSort))
+async def test_a_window_can_be_moved_to_hold_a_task_in_its_middle(store: Store, sort: TaskSort) -> None:
+    for number in range(1, 12):
+        await store.add(new_task(str(number), priority=number % 3))
+    everything = [record.task.id for record in (await store.tasks(TaskQuery(sort=sort), NOON)).rows]
+
+    async def window(around: int, **where: tuple[int, ...]) -> tuple[list[int], int]:
+        page = await store.tasks(TaskQuery(where=TaskFilter(**where), sort=sort, offset=1, limit=4, around=around), NOON)
+        return [record.task.id for record in page.rows], page.offset
+
+    assert await window(everything[6]) == (everything[4:8], 4)
+    assert await window(everything[0]) == (everything[:4], 0)
+    assert await window(everything[10]) == (everything[8:], 8)
+    assert await window(99) == (everything[1:5], 1)
+    some = tuple(everything[:6])
+    assert await window(everything[9], task_ids=some) == (everything[1:5], 1), "one that doesn't match moves nothing"
+
+
 async def test_no_page_holds_more_than_the_limit(store: Store) -> None:
     await asyncio.gather(*(store.add(new_task(f"content {n}")) for n in range(MAX_ROWS + 5)))
     page = await store.tasks(TaskQuery(limit=10**9), NOON + 7)

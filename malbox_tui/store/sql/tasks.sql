@@ -1,9 +1,9 @@
 -- A window of tasks with their samples, and how many match, of one moment. With an empty window there is one row of NULLs.
 WITH
-total AS (SELECT count(*) AS matching FROM task WHERE {where}),
-page AS (SELECT task.id AS page_id FROM task WHERE {where} ORDER BY {order} LIMIT :limit OFFSET :offset)
+total AS (SELECT count(*) AS matching, {offset} AS first FROM task WHERE {where}),
+page AS (SELECT task.id AS page_id FROM task WHERE {where} ORDER BY {order} LIMIT :limit OFFSET (SELECT first FROM total))
 SELECT
-    total.matching,
+    total.matching, total.first,
     task.id, task.sha256, task.type, task.requires, task.priority, task.timeout_s, task.state, task.attempts, task.crashes,
     task.retry_of, task.worker, task.token, task.lease_until, task.created_at, task.stage_since, task.started_at,
     task.finished_at, task.stages, task.outcome, task.ended_by, task.reason, task.verdict, task.plugins,
