@@ -24,7 +24,7 @@ LIBVIRT_STAMP := $(shell pkg-config --exists libvirt 2>/dev/null && command -v c
 help: ## what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
 
-run: $(STAMPS)/run $(LIBVIRT_STAMP) ## analyse a file or folder: make run SAMPLES=some/folder (without: finish what is left over)
+run: $(STAMPS)/run $(LIBVIRT_STAMP) ## analyse a file or folder: make run SAMPLES=some/folder
 	@if [ -n "$$MAKE_RUN_SAMPLES" ]; then
 		exec $(BIN)/malbox-tui analyze -- "$$MAKE_RUN_SAMPLES"
 	fi
@@ -50,7 +50,7 @@ lint: $(STAMPS)/lint $(STAMPS)/test ## format, lint, strict types, import contra
 bench: $(STAMPS)/test $(LIBVIRT_STAMP) ## measure: make bench [BENCH=name] [JSON=1]
 	@exec $(BIN)/python -m tests.benchmarks $(if $(BENCH),'$(BENCH)') $(if $(JSON),--json)
 
-system-deps: ## install the Debian packages that isolation and libvirt need (as root)
+system-deps: ## install the Debian packages for isolation and libvirt, as root
 	@if [ "$$(id -u)" != 0 ]; then
 		echo 'make system-deps installs Debian packages and has to run as root: sudo make system-deps' >&2
 		exit 1
@@ -73,19 +73,23 @@ $(STAMPS)/venv: .ci/make-venv
 	touch $@
 
 $(STAMPS)/run: $(STAMPS)/venv pyproject.toml
-	@$(BIN)/python -m pip install -q --disable-pip-version-check -e . >&2
+	@echo 'Installing malbox-tui and what it needs into $(VENV); once, a minute or two.' >&2
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e . >&2
 	touch $@
 
 $(STAMPS)/test: $(STAMPS)/venv pyproject.toml
-	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[test]' >&2
+	@echo 'Installing malbox-tui and what its tests need into $(VENV); once, a minute or two.' >&2
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[test]' >&2
 	touch $@ $(STAMPS)/run
 
 $(STAMPS)/lint: $(STAMPS)/venv pyproject.toml
-	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[lint]' >&2
+	@echo 'Installing what the linters need into $(VENV); once.' >&2
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[lint]' >&2
 	touch $@ $(STAMPS)/run
 
 $(STAMPS)/libvirt: $(STAMPS)/venv pyproject.toml
-	@if $(BIN)/python -m pip install -q --disable-pip-version-check -e '.[libvirt]' >&2; then
+	@echo "Building the binding of this host's libvirt; once." >&2
+	if $(BIN)/python -m pip install -q --disable-pip-version-check -e '.[libvirt]' >&2; then
 		touch $@
 	else
 		echo 'libvirt-python could not be built; going on without it. `make system-deps` installs what it takes.' >&2

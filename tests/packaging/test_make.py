@@ -29,6 +29,22 @@ def make(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["make", *places, *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.parametrize("stamp", ["run", "test", "lint", "libvirt"])
+def test_an_installation_says_that_it_has_begun_and_is_done_once(tmp_path: Path, stamp: str) -> None:
+    places = [f"VENV={tmp_path}", "PYTHON=/nowhere"]
+    executable(tmp_path / "bin" / "python", "#!/bin/sh\n")
+    said = [
+        subprocess.run(["make", *places, tmp_path / "stamps" / stamp], cwd=ROOT, capture_output=True, text=True, check=True)
+        for _time in range(2)
+    ]
+    assert "once" in said[0].stderr
+    assert [done.stderr for done in said[1:]] == [""]
+
+
+def test_help_fits_eighty_columns(tmp_path: Path) -> None:
+    assert max(map(len, make(tmp_path, "help").stdout.splitlines())) <= 80
+
+
 @pytest.mark.parametrize(
     "path",
     [
