@@ -68,7 +68,7 @@ class PluginStatus(StrEnum):
 
 
 class PluginRun(msgspec.Struct, frozen=True):
-    """One plugin's run on one task. `reason` says what went wrong, empty when nothing did."""
+    """One plugin's run on one task. `reason` says what went wrong or, of a completed one, what the plugin had to do without."""
 
     name: str
     version: str

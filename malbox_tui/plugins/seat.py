@@ -74,6 +74,7 @@ class Seat:
             variables={"MALBOX_LOG_LEVEL": plugin.manifest.runtime.log_filter, "MALBOX_PLUGIN_NAME": plugin.name},
         )
         self._process: ConfinedProcess | None = None
+        self._weakness = ""
         self._scope: asyncio.Timeout | None = None
         self._halted: _Ending | None = None
         self._run_number = 0
@@ -185,7 +186,7 @@ class Seat:
                 case replies.Done() if tray.unfinished is not None:
                     raise BadResult(f"it ended before its result {tray.unfinished} was whole")
                 case replies.Done():
-                    return _Ending(PluginStatus.COMPLETED)
+                    return _Ending(PluginStatus.COMPLETED, self._weakness)
                 case replies.Failed(error=error):
                     return await self._failed(error, payload)
                 case replies.Canceled():
@@ -225,6 +226,7 @@ class Seat:
             raise ConfinedProcessError(f"it is not ready: {shortened(reply.reason or _last_line(payload))}")
         if not isinstance(reply, replies.Ready):
             raise BrokenWire("the process did not say that it is ready")
+        self._weakness = "" if reply.state == "healthy" else f"degraded: {shortened(reply.reason)}"
 
     def _halt(self, ending: _Ending) -> None:
         if self._halted is not None or self._scope is None:

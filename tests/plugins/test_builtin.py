@@ -124,7 +124,9 @@ async def test_rules_of_the_operator_are_used_and_broken_ones_named(tmp_path: Pa
         run = await subject.run(b"a needle")
         report = json.loads(await subject.content(run, "report"))
     callouts = [block["text"] for block in report["sections"][0]["blocks"] if block["type"] == "callout"]
-    assert callouts == ["rules/broken.yar, line 3: unknown identifier `nothing_of_that_name`"]
+    problem = "rules/broken.yar, line 3: unknown identifier `nothing_of_that_name`"
+    assert callouts == [problem]
+    assert (run.status, run.reason) == (PluginStatus.COMPLETED, f"degraded: {problem}")
 
 
 @pytest.mark.parametrize("name", ["digests", "file-type", "yara-x"])
