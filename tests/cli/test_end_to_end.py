@@ -260,6 +260,15 @@ def test_nothing_accepted_exits_two(malbox: Malbox, tmp_path: Path, what: str) -
 # --- interruption --------------------------------------------------------------------------------------------------------------------
 
 
+@pytest.fixture
+def hangups_count() -> Iterator[None]:
+    """Also where the tests themselves were started to outlive a hangup, which children inherit."""
+    former = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, former)
+
+
+@pytest.mark.usefixtures("hangups_count")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_gives_tasks_back_and_the_next_run_finishes_them(malbox: Malbox, tmp_path: Path, number: signal.Signals) -> None:
     with malbox.begun("analyze", files(tmp_path / "in", 150), "--json") as process:
