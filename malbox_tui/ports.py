@@ -342,8 +342,24 @@ class PluginRunner(Protocol):
 # --- doors -----------------------------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """What a text that was dropped or pasted on a terminal names: paths that exist here, or why there are none, in a sentence."""
+
+    paths: tuple[bytes, ...]
+    problem: str = ""
+
+
 class Intake(Protocol):
     """Finds samples on the client's side."""
+
+    def dropped(self, text: str) -> Dropped:
+        """Read a drop or paste as paths, however the terminal spelt them. Undecodable bytes come as surrogates (`surrogateescape`)."""
+        ...
+
+    def completions(self, text: str, limit: int) -> list[str]:
+        """Paths that begin with `text`, folders with a slash at the end; at most `limit`. Unreadable folders give none."""
+        ...
 
     def offers(self, paths: Sequence[bytes]) -> AsyncIterator[Offer]:
         """An offer for each file under `paths` (folders recursively, in byte order of names), and one for each thing that can't be

@@ -17,11 +17,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from malbox_tui.intake import paste
 from malbox_tui.intake.regular_file import RegularFile, link_reason, look_at, refused
 from malbox_tui.intake.threaded import ThreadedSteps
 from malbox_tui.model.errors import RefusedContent
 from malbox_tui.model.sample import SampleName
 from malbox_tui.model.submission import Offer, Refusal
+from malbox_tui.ports import Dropped
 
 _OPEN_FOLDERS = 32
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -44,6 +46,14 @@ class FolderIntake:
         """`own_root` is the engine's own data folder: it is refused when it is met, so that an engine never feeds on itself."""
         self._max_sample_bytes = max_sample_bytes
         self._own_root = own_root
+
+    def dropped(self, text: str) -> Dropped:
+        """As `Intake.dropped`."""
+        return paste.dropped_paths(text)
+
+    def completions(self, text: str, limit: int) -> list[str]:
+        """As `Intake.completions`."""
+        return paste.completions(text, limit)
 
     async def offers(self, paths: Sequence[bytes]) -> AsyncIterator[Offer]:
         """As `Intake.offers`. An offer's open file is closed when its content was read, closed or forgotten."""
