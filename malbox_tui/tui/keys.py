@@ -1,0 +1,111 @@
+"""Every key, once: the app's bindings, the footer, the help screen and the README's table are all made from here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from textual.binding import Binding, BindingType
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key and what it does. `id` is what a keymap would name it by; `footer` empty: not shown at the bottom."""
+
+    id: str
+    keys: str
+    action: str
+    shown: str
+    footer: str
+    help: str
+    priority: bool = False
+
+    def binding(self) -> Binding:
+        """As Textual wants it."""
+        return Binding(
+            self.keys,
+            self.action,
+            self.footer or self.help,
+            show=bool(self.footer),
+            key_display=self.shown,
+            id=self.id,
+            priority=self.priority,
+        )
+
+
+DASHBOARD: tuple[Key, ...] = (
+    Key("task.open", "enter", "app.open_task", "enter", "open", "Open the task under the cursor"),
+    Key(
+        "samples.add",
+        "a",
+        "app.add_samples",
+        "a",
+        "add",
+        "Add files or folders; dropping or pasting paths anywhere does the same",
+    ),
+    Key("task.cancel", "c", "app.cancel_task", "c", "cancel", "Cancel the task under the cursor (asks first)"),
+    Key("task.retry", "r", "app.retry_task", "r", "retry", "Analyse the content of an ended task again, as a new task"),
+    Key("task.raise", "plus,equals_sign", "app.priority(1)", "+", "", "Raise the priority of a waiting task"),
+    Key("task.lower", "minus", "app.priority(-1)", "-", "", "Lower the priority of a waiting task"),
+    Key("workers.more", "right_square_bracket", "app.resize(0, 1)", "]", "workers", "One more worker at most (max)"),
+    Key(
+        "workers.fewer",
+        "left_square_bracket",
+        "app.resize(0, -1)",
+        "[",
+        "",
+        "One worker fewer at most; surplus ones finish first",
+    ),
+    Key("workers.raise_min", "right_curly_bracket", "app.resize(1, 0)", "}", "", "One more baseline worker (min)"),
+    Key("workers.lower_min", "left_curly_bracket", "app.resize(-1, 0)", "{", "", "One baseline worker fewer"),
+    Key("pool.pause", "p", "app.pause", "p", "pause", "Pause: no task is taken, what runs goes on. Again: resume"),
+    Key(
+        "tasks.filter",
+        "slash",
+        "app.filter",
+        "/",
+        "filter",
+        "Show only tasks whose name holds a text, or whose SHA-256 begins with it",
+    ),
+    Key("tasks.next_view", "v", "app.next_view", "v", "view", "Next view: all, active, waiting, ended, failed"),
+    Key("timelines.zoom", "z", "app.zoom", "z", "", "Timelines over 1, 5 or 30 minutes"),
+)
+"""What works on the dashboard."""
+
+EVERYWHERE: tuple[Key, ...] = (
+    Key("app.help", "question_mark,f1", "app.help", "?", "help", "All keys"),
+    Key("app.palette", "ctrl+p", "app.command_palette", "^p", "", "The command palette"),
+    Key("app.theme", "t", "app.toggle_dark", "t", "", "Dark or light"),
+    Key("app.quit", "q,ctrl+q", "app.ask_quit", "q", "quit", "Leave: finish, keep or cancel what runs (asks first)"),
+)
+"""What works on every screen but the dialogs."""
+
+TABLE: tuple[Key, ...] = (
+    Key("table.up", "up,k", "cursor(-1)", "↑", "", "Up a row (also k)"),
+    Key("table.down", "down,j", "cursor(1)", "↓", "", "Down a row (also j)"),
+    Key("table.page_up", "pageup", "page(-1)", "page up", "", "Up a page"),
+    Key("table.page_down", "pagedown", "page(1)", "page down", "", "Down a page"),
+    Key("table.first", "home,g", "edge(-1)", "home", "", "The first row (also g)"),
+    Key("table.last", "end,G", "edge(1)", "end", "", "The last row (also G)"),
+)
+"""Moving in a list."""
+
+TASK_SCREEN: tuple[Key, ...] = (
+    Key("task.back", "escape,backspace", "app.back", "esc", "back", "Back to the dashboard"),
+    Key("task.cancel_here", "c", "app.cancel_task", "c", "cancel", "Cancel this task (asks first)"),
+    Key("task.retry_here", "r", "app.retry_task", "r", "retry", "Analyse this content again, as a new task"),
+)
+"""What works on the screen of one task, besides scrolling."""
+
+GROUPS: tuple[tuple[str, tuple[Key, ...]], ...] = (
+    ("Dashboard", DASHBOARD),
+    ("Lists", TABLE),
+    ("One task", TASK_SCREEN),
+    ("Everywhere", EVERYWHERE),
+)
+"""All keys by where they work, in the order of the help screen."""
+
+
+def bindings(keys: Sequence[Key]) -> list[BindingType]:
+    """As Textual wants them."""
+    return [key.binding() for key in keys]

@@ -1,0 +1,142 @@
+"""The dashboard: header, task table, workers, timelines and events on one screen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.screen import Screen
+from textual.widgets import Footer, Static
+
+from malbox_tui.model.queries import TaskFilter
+from malbox_tui.model.task import OWNED_STATES, TaskState
+from malbox_tui.tui import keys
+from malbox_tui.tui.columns import Moment
+from malbox_tui.tui.feed import Changes
+from malbox_tui.tui.live import LivePicture
+from malbox_tui.tui.text import plain, sentence
+from malbox_tui.tui.widgets.panes import EventLog, HeaderBar, Timelines, WorkerStrip
+from malbox_tui.tui.widgets.task_table import Ask, TaskTable
+
+VIEWS: tuple[tuple[str, frozenset[TaskState] | None], ...] = (
+    ("all", None),
+    ("active", OWNED_STATES),
+    ("waiting", frozenset({TaskState.PENDING})),
+    ("ended", frozenset({TaskState.COMPLETED, TaskState.CANCELED, TaskState.FAILED, TaskState.TIMED_OUT})),
+    ("failed", frozenset({TaskState.FAILED, TaskState.TIMED_OUT})),
+)
+
+HOW_TO_BEGIN = (
+    "No task yet.",
+    "",
+    "Drop files or a folder on this window, or press a to type a path.",
+    "? shows all keys.",
+)
+
+NONE_MATCHES = ("No task matches.", "", "v shows another view, / searches for something else.")
+
+
+class Dashboard(Screen[None]):
+    """What an operator looks at. It draws; what keys do is the app's."""
+
+    BINDINGS: ClassVar[list[BindingType]] = keys.bindings(keys.DASHBOARD)
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (150, "-wide")]  # noqa: RUF012 - as the base declares it
+
+    def __init__(
+        self, picture: LivePicture, moment: Callable[[], Moment], ask: Ask, clock: Callable[[float], str], host: str
+    ) -> None:
+        super().__init__()
+        self._picture = picture
+        self._moment = moment
+        self._view = 0
+        self._needle = ""
+        self.header = HeaderBar(picture, moment, host)
+        self.tasks = TaskTable(ask, moment, id="tasks")
+        self.worker_strip = WorkerStrip(picture, moment)
+        self.timelines = Timelines(picture, moment)
+        self.events = EventLog(picture, moment, clock)
+        self._too_small = Static(plain("The terminal is too small: 60×16 at least."), id="too-small")
+
+    def compose(self) -> ComposeResult:
+        """See `Screen`."""
+        yield self.header
+        yield self._too_small
+        with Horizontal(id="panes"):
+            with Vertical(id="left"):
+                yield self.tasks
+                yield self.timelines
+            with Vertical(id="right"):
+                yield self.worker_strip
+                yield self.events
+        yield Footer(compact=True, show_command_palette=False)
+
+    def on_mount(self) -> None:
+        """Titles, and the focus on the tasks."""
+        self.tasks.focus()
+        self._entitle()
+
+    async def show(self, changes: Changes) -> None:
+        """Draw what changed."""
+        if changes.tasks:
+            await self.tasks.fetch()
+        self.tick()
+
+    def tick(self) -> None:
+        """Draw what moves with time alone."""
+        self.header.refresh()
+        for pane in (self.tasks, self.worker_strip, self.timelines, self.events):
+            pane.changed()
+        self._entitle()
+
+    def next_view(self) -> None:
+        """Show the next of the views."""
+        self._view = (self._view + 1) % len(VIEWS)
+        self._apply()
+
+    def filter(self, needle: str) -> None:
+        """Show only tasks that match; empty: all of the view."""
+        self._needle = needle
+        self._apply()
+
+    @property
+    def needle(self) -> str:
+        """What is searched for."""
+        return self._needle
+
+    async def on_task_table_moved(self) -> None:
+        """The window may have to follow the cursor."""
+        await self.tasks.fetch()
+
+    def on_resize(self) -> None:
+        """Say so when nothing useful fits."""
+        self.set_class(self.size.width < 60 or self.size.height < 16, "-too-small")
+
+    def _apply(self) -> None:
+        states = VIEWS[self._view][1]
+        needle = self._needle.strip()
+        by_sum = len(needle) >= 6 and all(char in "0123456789abcdefABCDEF" for char in needle)
+        where = TaskFilter(
+            states=states,
+            sha256_prefix=needle if by_sum else None,
+            name_contains=needle.encode("utf-8", "surrogateescape") if needle and not by_sum else None,
+        )
+        self.tasks.show(where, self.tasks.sort)
+        self.run_worker(self.tasks.fetch(), exclusive=True, group="fetch")
+        self._entitle()
+
+    def _entitle(self) -> None:
+        overview = self._picture.overview
+        view = VIEWS[self._view][0]
+        title = plain(f"Tasks · {view} {self.tasks.total}")
+        if self._needle:
+            title.append(" · / ")
+            title.append_text(sentence(self._needle))
+        self.tasks.border_title = title
+        self.worker_strip.border_title = "Workers"
+        self.timelines.border_title = "Timelines"
+        self.events.border_title = "Events"
+        nothing = overview is None or not any(overview.counts.values())
+        self.tasks.hint = HOW_TO_BEGIN if nothing else NONE_MATCHES

@@ -1,0 +1,134 @@
+"""Small questions over the screen. What does no harm has the focus, and Escape always chooses it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, TypeVar
+
+from rich.table import Table
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import Button, Input, Static
+
+from malbox_tui.tui import keys
+from malbox_tui.tui.text import plain
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One answer: its button's words, and the value that the dialog ends with."""
+
+    label: str
+    value: object
+    harmful: bool = False
+
+
+class Question(ModalScreen[object]):
+    """A question with buttons. The first choice is the harmless one: it has the focus, and Escape means it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "harmless", "back", show=False),
+        Binding("left", "app.focus_previous", show=False),
+        Binding("right", "app.focus_next", show=False),
+    ]
+
+    def __init__(self, title: str, lines: Sequence[Text], choices: Sequence[Choice]) -> None:
+        super().__init__()
+        self._title = title
+        self._lines = lines
+        self._choices = choices
+
+    def compose(self) -> ComposeResult:
+        """See `Screen`."""
+        with Vertical(classes="dialog"):
+            yield Static(plain(self._title, "bold"), classes="dialog-title")
+            with VerticalScroll(classes="dialog-body", can_focus=False):
+                for line in self._lines:
+                    yield Static(line)
+            with Horizontal(classes="dialog-buttons"):
+                for number, choice in enumerate(self._choices):
+                    yield Button(
+                        plain(choice.label).plain,
+                        id=f"choice-{number}",
+                        variant="error" if choice.harmful else "default",
+                        compact=True,
+                    )
+
+    def on_mount(self) -> None:
+        """Focus the harmless answer."""
+        self.query_one("#choice-0", Button).focus()
+
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        """Answer."""
+        event.stop()
+        self.dismiss(self._choices[int((event.button.id or "choice-0").removeprefix("choice-"))].value)
+
+    def action_harmless(self) -> None:
+        """Answer with the first choice."""
+        self.dismiss(self._choices[0].value)
+
+
+class Prompt(ModalScreen[str | None]):
+    """One line of input; None when it was left with Escape."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "back", show=False)]
+
+    def __init__(self, title: str, hint: str, value: str = "") -> None:
+        super().__init__()
+        self._title = title
+        self._hint = hint
+        self._value = value
+
+    def compose(self) -> ComposeResult:
+        """See `Screen`."""
+        with Vertical(classes="dialog"):
+            yield Static(plain(self._title, "bold"), classes="dialog-title")
+            yield Input(self._value, id="prompt", compact=True)
+            yield Static(plain(self._hint), classes="dialog-hint")
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Answer."""
+        event.stop()
+        self.dismiss(event.value)
+
+    def action_leave(self) -> None:
+        """Answer with nothing."""
+        self.dismiss(None)
+
+
+class Help(ModalScreen[None]):
+    """All keys, from the one table of them."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark,f1,enter", "leave", "back", show=False)]
+
+    def compose(self) -> ComposeResult:
+        """See `Screen`."""
+        with Vertical(classes="dialog help"):
+            yield Static(plain("Keys", "bold"), classes="dialog-title")
+            with VerticalScroll(classes="dialog-body"):
+                yield Static(_all_keys())
+            yield Static(plain("Escape closes this."), classes="dialog-hint")
+
+    def on_mount(self) -> None:
+        """So that arrows scroll."""
+        self.query_one(VerticalScroll).focus()
+
+    def action_leave(self) -> None:
+        """Close."""
+        self.dismiss(None)
+
+
+def _all_keys() -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for title, group in keys.GROUPS:
+        table.add_row(plain(title, "bold"), plain(""))
+        for key in group:
+            table.add_row(plain(f"  {key.shown}", "bold"), Text(key.help))
+        table.add_row(plain(""), plain(""))
+    return table

@@ -1,0 +1,102 @@
+"""One task in full: its timeline in numbers, why it waits or how it ended, plugins with progress, reports, results, log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import VerticalScroll
+from textual.screen import Screen
+from textual.widgets import Footer, Static
+
+from malbox_tui.model.errors import MalboxError
+from malbox_tui.model.queries import TaskFilter, TaskQuery, TaskRecord
+from malbox_tui.model.report import REPORT_RESULT, PluginRun, ResultRef
+from malbox_tui.ports import Client
+from malbox_tui.tui import keys
+from malbox_tui.tui.columns import Moment
+from malbox_tui.tui.live import LivePicture
+from malbox_tui.tui.report_page import report_lines
+from malbox_tui.tui.task_page import MAX_LOG_BYTES, task_lines, unread_log_lines
+
+MAX_REPORT_BYTES = 1024 * 1024
+LOG_RESULT = "log"
+
+
+class TaskScreen(Screen[None]):
+    """Everything about one task, live while it goes on."""
+
+    BINDINGS: ClassVar[list[BindingType]] = keys.bindings(keys.TASK_SCREEN)
+
+    def __init__(
+        self,
+        task_id: int,
+        client: Client,
+        picture: LivePicture,
+        moment: Callable[[], Moment],
+        clock: Callable[[float], str],
+    ) -> None:
+        super().__init__()
+        self.task_id = task_id
+        self._client = client
+        self._picture = picture
+        self._moment = moment
+        self._clock = clock
+        self._record: TaskRecord | None = None
+        self._read: dict[str, list[Text]] = {}
+        """The lines of each result that was read, by its path: results never change."""
+        self._page = Static(id="task-page")
+
+    @property
+    def record(self) -> TaskRecord | None:
+        """The task as it was seen last."""
+        return self._record
+
+    def compose(self) -> ComposeResult:
+        """See `Screen`."""
+        with VerticalScroll(id="task-scroll"):
+            yield self._page
+        yield Footer(compact=True, show_command_palette=False)
+
+    async def on_mount(self) -> None:
+        """Read it, and let arrows scroll."""
+        self.query_one("#task-scroll").focus()
+        await self.reread()
+
+    async def reread(self) -> None:
+        """Ask for the task again, and for results that are new."""
+        page = await self._client.query(TaskQuery(where=TaskFilter(task_ids=(self.task_id,))))
+        if page.rows:
+            self._record = page.rows[0]
+            for run in self._record.task.plugins:
+                await self._read_results(run)
+        self.tick()
+
+    def tick(self) -> None:
+        """Draw what moves with time alone."""
+        if self._record is None:
+            return
+        live = self._picture.tasks.get(self.task_id)
+        lines = task_lines(self._record, live, self._moment(), self._clock)
+        for run in self._record.task.plugins:
+            for reference in run.results:
+                lines += self._read.get(reference.path, [])
+        self._page.update(Text("\n").join(lines))
+
+    async def _read_results(self, run: PluginRun) -> None:
+        for reference in run.results:
+            if reference.name in (REPORT_RESULT, LOG_RESULT) and reference.path not in self._read:
+                self._read[reference.path] = await self._lines_of(run, reference)
+
+    async def _lines_of(self, run: PluginRun, reference: ResultRef) -> list[Text]:
+        is_report = reference.name == REPORT_RESULT
+        try:
+            content = await self._client.read(reference, MAX_REPORT_BYTES if is_report else MAX_LOG_BYTES)
+        except MalboxError as error:
+            return unread_log_lines(run, str(error), self._moment())
+        if is_report:
+            return report_lines(run, content, self._moment())
+        return unread_log_lines(run, content.decode("utf-8", "backslashreplace"), self._moment())

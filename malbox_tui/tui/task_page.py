@@ -1,0 +1,170 @@
+"""One task as lines of text: pure, from the model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from rich.text import Text
+
+from malbox_tui.model.queries import TaskRecord
+from malbox_tui.model.report import PluginRun, PluginStatus
+from malbox_tui.model.sample import Sample
+from malbox_tui.model.task import Task, TaskState
+from malbox_tui.tui.columns import BAR_EMPTY, BAR_FULL, Moment, state_cell, verdict_cell, why_pending
+from malbox_tui.tui.glyphs import STATES
+from malbox_tui.tui.live import LiveTask, PluginWork
+from malbox_tui.tui.text import clock_time, fit, plain, sentence, short_size, shown, shown_name
+
+MAX_LOG_BYTES = 64 * 1024
+MAX_LOG_LINES = 500
+MAX_NAMES = 20
+LABEL_CELLS = 12
+STAGE_BAR_CELLS = 30
+
+_STAGES = (TaskState.PENDING, TaskState.INITIALIZING, TaskState.PREPARING_RESOURCES, TaskState.RUNNING, TaskState.STOPPING)
+_RUN_TONES = {
+    PluginStatus.COMPLETED: ("✓", "good"),
+    PluginStatus.FAILED: ("!", "bad"),
+    PluginStatus.TIMED_OUT: ("◷", "late"),
+    PluginStatus.CANCELED: ("⊘", "muted"),
+}
+
+
+def task_lines(record: TaskRecord, live: LiveTask | None, moment: Moment, clock: Callable[[float], str]) -> list[Text]:
+    """Everything that is known without reading a result."""
+    return [
+        *_head(record.task, moment),
+        *_about(record.task, moment, clock),
+        plain(""),
+        *_sample(record.sample, moment),
+        plain(""),
+        *_stages(record.task, moment),
+        plain(""),
+        *_plugins(record.task, live, moment),
+    ]
+
+
+def heading(text: str, moment: Moment) -> Text:
+    """A title between parts."""
+    return plain(text, f"bold {moment.tone('accent')}")
+
+
+def unread_log_lines(run: PluginRun, log: str, moment: Moment) -> list[Text]:
+    """A plugin's log, each line escaped; the end of a long one."""
+    lines = log.splitlines()
+    cut = len(lines) - MAX_LOG_LINES
+    title = f"Log of {run.name}" + (f" (the last {MAX_LOG_LINES} of {len(lines)} lines)" if cut > 0 else "")
+    return [plain(""), heading(title, moment), *(shown(line) for line in lines[-MAX_LOG_LINES:])]
+
+
+def _labelled(label: str, value: Text, moment: Moment) -> Text:
+    line = fit(plain(label, moment.tone("muted")), LABEL_CELLS)
+    line.append_text(value)
+    return line
+
+
+def _head(task: Task, moment: Moment) -> Iterable[Text]:
+    line = plain(f"Task {task.id}  ", "bold")
+    line.append_text(state_cell(task.state, moment))
+    line.append("   ")
+    line.append_text(verdict_cell(task.verdict, moment))
+    yield line
+    if task.verdict is not None and task.verdict.labels:
+        yield _labelled("labels", shown(", ".join(task.verdict.labels)), moment)
+
+
+def _about(task: Task, moment: Moment, clock: Callable[[float], str]) -> Iterable[Text]:
+    if task.state is TaskState.PENDING:
+        yield _labelled("waits", sentence(why_pending(task, moment).removeprefix("waits").lstrip(": ") or "for a worker"), moment)
+    if task.reason:
+        yield _labelled("how" if task.state.is_final else "note", sentence(task.reason), moment)
+    if task.ended_by is not None:
+        yield _labelled("ended by", plain(task.ended_by.value.replace("_", " ")), moment)
+    yield _labelled("type", shown(f"{task.type}, priority {task.priority}, attempt {max(1, task.attempts)}"), moment)
+    if task.retry_of is not None:
+        yield _labelled("retry of", plain(f"task {task.retry_of}"), moment)
+    if task.worker is not None:
+        yield _labelled("worker", shown(task.worker[:8]), moment)
+    times = [("added", task.created_at), ("started", task.started_at), ("ended", task.finished_at)]
+    yield _labelled("times", plain("   ".join(f"{name} {clock(at)}" for name, at in times if at is not None)), moment)
+
+
+def _sample(sample: Sample, moment: Moment) -> Iterable[Text]:
+    yield heading("Sample", moment)
+    yield _labelled("sha256", plain(sample.sha256), moment)
+    yield _labelled("size", plain(f"{short_size(sample.size_bytes)} ({sample.size_bytes:,} bytes)"), moment)
+    known = sample.identification
+    if known is not None:
+        words = [known.kind, known.platform, known.arch, known.mime]
+        yield _labelled("kind", shown(", ".join(word for word in words if word)), moment)
+        if known.description:
+            yield _labelled("", shown(known.description, moment.tone("muted")), moment)
+    for number, name in enumerate(sample.names[:MAX_NAMES]):
+        line = shown_name(name.name)
+        if name.origin and name.origin != name.name:
+            line.append("  ")
+            line.append_text(shown_name(name.origin, moment.tone("muted")))
+        yield _labelled("name" if not number else "", line, moment)
+    if len(sample.names) > MAX_NAMES:
+        yield _labelled("", plain(f"and {len(sample.names) - MAX_NAMES} more", moment.tone("muted")), moment)
+
+
+def _stages(task: Task, moment: Moment) -> Iterable[Text]:
+    yield heading("Stages", moment)
+    seconds = dict(task.stages)
+    if not task.state.is_final:
+        seconds[task.state.value] = seconds.get(task.state.value, 0.0) + max(0.0, moment.now - task.stage_since)
+    whole = sum(seconds.values()) or 1.0
+    for stage in _STAGES:
+        if stage.value not in seconds:
+            continue
+        look, spent = STATES[stage], seconds[stage.value]
+        line = fit(plain(f"{look.glyph} {look.word}", moment.tone(look.tone)), LABEL_CELLS)
+        line.append_text(fit(plain(f"{spent:.2f} s"), 11, right=True))
+        line.append("  ")
+        full = round(STAGE_BAR_CELLS * spent / whole)
+        line.append(BAR_FULL * full, moment.tone(look.tone))
+        line.append(BAR_EMPTY * (STAGE_BAR_CELLS - full), moment.tone("muted"))
+        if stage is TaskState.RUNNING and task.state is TaskState.RUNNING:
+            line.append(f"  {clock_time(task.timeout_s - spent)} left of {clock_time(task.timeout_s)}", moment.tone("muted"))
+        yield line
+
+
+def _plugins(task: Task, live: LiveTask | None, moment: Moment) -> Iterable[Text]:
+    if not task.plugins and (live is None or not live.plugins):
+        return
+    yield heading("Plugins", moment)
+    if not task.plugins and live is not None:
+        yield from (_work_line(work, moment) for work in live.plugins.values())
+    for run in task.plugins:
+        yield from _run_lines(run, moment)
+
+
+def _work_line(work: PluginWork, moment: Moment) -> Text:
+    if work.seconds is not None:
+        line = plain(f"{work.outcome or ''} in {work.seconds:.2f} s", moment.tone("muted"))
+    elif work.fraction is not None:
+        full = round(20 * work.fraction)
+        line = plain(BAR_FULL * full, moment.tone("running"))
+        line.append(BAR_EMPTY * (20 - full), moment.tone("muted"))
+        line.append(f" {work.fraction:4.0%} ")
+        line.append_text(shown(work.message))
+    else:
+        line = plain(f"● running {clock_time(moment.now - work.started_at)}", moment.tone("running"))
+    return _labelled(work.name, line, moment)
+
+
+def _run_lines(run: PluginRun, moment: Moment) -> Iterable[Text]:
+    glyph, tone = _RUN_TONES[run.status]
+    line = plain(f"{glyph} {run.status.value.replace('_', ' ')}", moment.tone(tone))
+    line.append(f" in {run.seconds:.2f} s", moment.tone("muted"))
+    if run.verdict is not None:
+        line.append("  ")
+        line.append_text(verdict_cell(run.verdict, moment))
+    if run.reason:
+        line.append("  ")
+        line.append_text(sentence(run.reason))
+    yield _labelled(run.name, line, moment)
+    for result in run.results:
+        text = shown(f"{result.name} ({result.format}, {short_size(result.size_bytes)})  {result.path}", moment.tone("muted"))
+        yield _labelled("", text, moment)

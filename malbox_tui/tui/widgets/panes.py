@@ -1,0 +1,110 @@
+"""The panes that are drawn from the live picture alone: header, workers, timelines, event log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice
+
+from rich.text import Text
+from textual.widget import Widget
+
+from malbox_tui.tui.columns import Moment, header_line, log_text, timeline_axis, timeline_bar, worker_line
+from malbox_tui.tui.live import LivePicture
+from malbox_tui.tui.text import fit, joined_cells, plain
+from malbox_tui.tui.widgets.line_view import LineView
+
+NAME_CELLS = 14
+TIMELINE_SECONDS = (60.0, 300.0, 1800.0)
+
+
+class HeaderBar(Widget):
+    """The pool in one line."""
+
+    DEFAULT_CSS = "HeaderBar { height: 1; }"
+
+    def __init__(self, picture: LivePicture, moment: Callable[[], Moment], host: str) -> None:
+        super().__init__(id="header")
+        self._picture = picture
+        self._moment = moment
+        self._host = host
+
+    def render(self) -> Text:
+        """See `Widget`."""
+        return header_line(self._picture.overview, self._moment(), self.size.width, self._host)
+
+
+class WorkerStrip(LineView):
+    """A line for each worker."""
+
+    def __init__(self, picture: LivePicture, moment: Callable[[], Moment]) -> None:
+        super().__init__(id="workers")
+        self._picture = picture
+        self._moment = moment
+
+    def line_count(self) -> int:
+        """See `LineView`."""
+        return len(self._picture.overview.workers) if self._picture.overview else 0
+
+    def line(self, index: int, width: int) -> Text:
+        """See `LineView`."""
+        overview = self._picture.overview
+        assert overview is not None
+        worker = overview.workers[index]
+        group = next((group for group in overview.groups if group.name == worker.group), None)
+        task = self._picture.tasks.get(worker.task_id) if worker.task_id is not None else None
+        return worker_line(worker, task, group, self._moment(), width)
+
+
+class Timelines(LineView):
+    """A bar for each task that something happens to or happened to lately, the latest on top; each stays where it is."""
+
+    HEADER_LINES = 1
+
+    def __init__(self, picture: LivePicture, moment: Callable[[], Moment]) -> None:
+        super().__init__(id="timelines")
+        self._picture = picture
+        self._moment = moment
+        self.seconds = TIMELINE_SECONDS[0]
+
+    def zoom(self) -> None:
+        """The next of the lengths of time."""
+        place = TIMELINE_SECONDS.index(self.seconds)
+        self.seconds = TIMELINE_SECONDS[(place + 1) % len(TIMELINE_SECONDS)]
+        self.changed()
+
+    def line_count(self) -> int:
+        """See `LineView`."""
+        return len(self._picture.tasks)
+
+    def header(self, width: int) -> Text:
+        """See `LineView`."""
+        room = self._room(width)
+        return joined_cells([fit(plain(""), width - room - 1), timeline_axis(self.seconds, room, self._moment())])
+
+    def line(self, index: int, width: int) -> Text:
+        """See `LineView`."""
+        task = next(islice(reversed(self._picture.tasks.values()), index, None))
+        moment, room = self._moment(), self._room(width)
+        label = fit(plain(f"{task.id:>5} {task.name}", moment.tone("muted")), width - room - 1)
+        return joined_cells([label, timeline_bar(task, self.seconds, room, moment)])
+
+    def _room(self, width: int) -> int:
+        return max(10, width - 7 - (NAME_CELLS if width >= 60 else 0))
+
+
+class EventLog(LineView):
+    """What happened, the latest on top."""
+
+    def __init__(self, picture: LivePicture, moment: Callable[[], Moment], clock: Callable[[float], str]) -> None:
+        super().__init__(id="events")
+        self._picture = picture
+        self._moment = moment
+        self._clock = clock
+
+    def line_count(self) -> int:
+        """See `LineView`."""
+        return len(self._picture.log)
+
+    def line(self, index: int, width: int) -> Text:
+        """See `LineView`."""
+        return fit(log_text(self._picture.log[-1 - index], self._moment(), self._clock), width)

@@ -1,0 +1,169 @@
+"""The task table: a window over all tasks, which the engine filters and sorts. The cursor is on a task, not on a row."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import msgspec
+from rich.text import Text
+from textual.message import Message
+
+from malbox_tui.model.queries import MAX_ROWS, TaskFilter, TaskPage, TaskQuery, TaskRecord, TaskSort
+from malbox_tui.tui import keys
+from malbox_tui.tui.columns import Moment, task_header, task_line
+from malbox_tui.tui.text import plain
+from malbox_tui.tui.widgets.line_view import LineView
+
+Ask = Callable[[TaskQuery], Awaitable[TaskPage]]
+
+HINT_MARGIN = 3
+
+_EMPTY = TaskPage(rows=(), total=0, offset=0, clock=0.0)
+
+
+class TaskTable(LineView, can_focus=True):
+    """Rows of the window that was fetched last; outside of it, dots until the next window is there."""
+
+    BINDINGS = keys.bindings(keys.TABLE)
+    HEADER_LINES = 1
+
+    class Moved(Message):
+        """The cursor is on another task, or the window is too small for what is visible."""
+
+    def __init__(self, ask: Ask, moment: Callable[[], Moment], *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._ask = ask
+        self._moment = moment
+        self._page = _EMPTY
+        self.hint: tuple[str, ...] = ()
+        """What is shown in the middle when no task matches."""
+        self.where = TaskFilter()
+        self.sort = TaskSort.NEWEST
+        self.cursor_id: int | None = None
+        self._cursor_at = 0
+        """Where the cursor stood last: it stays there when its task is gone."""
+        self._follows_top = True
+        """The cursor was never moved: it stays on the first row."""
+
+    @property
+    def total(self) -> int:
+        """How many tasks match."""
+        return self._page.total
+
+    @property
+    def current(self) -> TaskRecord | None:
+        """The task under the cursor, as it was seen last."""
+        return next((record for record in self._page.rows if record.task.id == self.cursor_id), None)
+
+    async def fetch(self) -> None:
+        """Ask for the window again. The cursor stays on its task, and that on its line of the screen."""
+        before = self.cursor_index()
+        page = await self._ask(self._query())
+        if self.cursor_id is not None and not self._follows_top and self._place_in(page) is None:
+            around = await self._ask(msgspec.structs.replace(self._query(), around=self.cursor_id))
+            page = around if self._place_in(around) is not None else page
+        self._page = page
+        self._put_cursor(before)
+        self.changed()
+
+    def line_count(self) -> int:
+        """See `LineView`."""
+        return self._page.total or len(self.hint) + HINT_MARGIN
+
+    def header(self, width: int) -> Text:
+        """See `LineView`."""
+        return task_header(width, self._moment())
+
+    def line(self, index: int, width: int) -> Text:
+        """See `LineView`."""
+        place = index - self._page.offset
+        if self._page.total == 0:
+            return self._hint_line(index, width)
+        if 0 <= place < len(self._page.rows):
+            return task_line(self._page.rows[place], width, self._moment())
+        return plain("…", self._moment().tone("muted"))
+
+    def cursor_index(self) -> int | None:
+        """See `LineView`."""
+        place = self._place_in(self._page)
+        return None if place is None else self._page.offset + place
+
+    def show(self, where: TaskFilter, sort: TaskSort) -> None:
+        """Ask for other tasks from now on; the next `fetch` brings them."""
+        self.where, self.sort = where, sort
+
+    def action_cursor(self, rows: int) -> None:
+        """Move the cursor."""
+        self._move_to((self.cursor_index() or self._cursor_at) + rows)
+
+    def action_page(self, pages: int) -> None:
+        """Move the cursor by what is visible at once."""
+        self.action_cursor(pages * max(1, self.page_lines - 1))
+
+    def action_edge(self, direction: int) -> None:
+        """Move the cursor to the first or the last row."""
+        self._move_to(0 if direction < 0 else self._page.total - 1)
+        self._follows_top = direction < 0
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Scrolled by wheel or bar: the window may have to follow."""
+        super().watch_scroll_y(old_value, new_value)
+        if not self._covers_what_is_visible():
+            self.post_message(self.Moved())
+
+    def on_click(self, event: object) -> None:
+        """Put the cursor where the mouse was."""
+        y = getattr(event, "y", -1)
+        index = self._index_at(y)
+        if index is not None:
+            self._move_to(index)
+
+    def _move_to(self, index: int) -> None:
+        if not self._page.total:
+            return
+        index = max(0, min(index, self._page.total - 1))
+        self._cursor_at = index
+        self._follows_top = False
+        place = index - self._page.offset
+        self.show_line(index)
+        if 0 <= place < len(self._page.rows):
+            self.cursor_id = self._page.rows[place].task.id
+            self.refresh()
+        else:
+            self.cursor_id = None
+            self.refresh()
+        self.post_message(self.Moved())
+
+    def _hint_line(self, index: int, width: int) -> Text:
+        place = index - HINT_MARGIN
+        words = self.hint[place] if place >= 0 else ""
+        return plain(words.center(width), self._moment().tone("muted"))
+
+    def _query(self) -> TaskQuery:
+        lines = self.page_lines
+        first = max(0, round(self.scroll_offset.y) - lines)
+        return TaskQuery(where=self.where, sort=self.sort, offset=first, limit=min(MAX_ROWS, 3 * lines + 2))
+
+    def _put_cursor(self, before: int | None) -> None:
+        if not self._page.rows:
+            self.cursor_id, self._cursor_at = None, 0
+            return
+        if self._follows_top:
+            self.cursor_id, self._cursor_at = self._page.rows[0].task.id if not self._page.offset else self.cursor_id, 0
+            return
+        now = self.cursor_index()
+        if now is None:
+            place = max(0, min(self._cursor_at - self._page.offset, len(self._page.rows) - 1))
+            self.cursor_id = self._page.rows[place].task.id
+            now = self._page.offset + place
+        elif before is not None and now != before:
+            self.scroll_to(y=max(0, round(self.scroll_offset.y) + now - before), animate=False, force=True)
+        self._cursor_at = now
+
+    def _place_in(self, page: TaskPage) -> int | None:
+        return next((place for place, record in enumerate(page.rows) if record.task.id == self.cursor_id), None)
+
+    def _covers_what_is_visible(self) -> bool:
+        top = round(self.scroll_offset.y)
+        bottom = min(top + self.page_lines, self._page.total)
+        return self._page.offset <= top and bottom <= self._page.offset + len(self._page.rows)
