@@ -83,9 +83,15 @@ class AnalysisRun:
             raise _first_cause(group) from None
         return self._is_done
 
+    @property
+    def took_everything(self) -> bool:
+        """False when the end came before all offers were in."""
+        return self._submitted
+
     async def tell_rest(self, read: Read) -> None:
         """After the engine's end: tell what ended and was not told; `read` reads the store without the engine."""
         await self._look_again(read)
+        await _each_unfinished(read, self._tally.still_waiting)
         while self._untold:
             await self._tell_some(read)
         self._audience.moved_on()
@@ -109,18 +115,8 @@ class AnalysisRun:
         self._tally.left_over(row.task.id for row in recovered)
         for row in recovered:
             self._ended(row.task.id, row.task.state)
-        await self._find_unfinished()
+        await _each_unfinished(self._client.query, self._tally.left_over)
         return position
-
-    async def _find_unfinished(self) -> None:
-        # Tasks that end meanwhile move the later ones up. Read from the end, that shows some twice and leaves none out.
-        where = TaskFilter(states=_UNFINISHED)
-        unread = (await self._client.query(TaskQuery(where=where, limit=0))).total
-        while unread > 0:
-            first = max(0, unread - MAX_ROWS)
-            window = TaskQuery(where=where, sort=TaskSort.OLDEST, offset=first, limit=unread - first)
-            self._tally.left_over(row.task.id for row in (await self._client.query(window)).rows)
-            unread = first
 
     async def _submit(self, offers: AsyncIterator[Offer] | None, options: SubmissionOptions) -> None:
         try:
@@ -194,6 +190,18 @@ class AnalysisRun:
             elif (row := rows.get(item)) is not None:
                 self._tally.judged(row)
                 self._audience.task_ended(row)
+
+
+async def _each_unfinished(read: Read, take: Callable[[Iterable[int]], None]) -> None:
+    """Hand the ids of all tasks that are not final to `take`, some of them twice."""
+    # Tasks that end meanwhile move the later ones up. Read from the end, that shows some twice and leaves none out.
+    where = TaskFilter(states=_UNFINISHED)
+    unread = (await read(TaskQuery(where=where, limit=0))).total
+    while unread > 0:
+        first = max(0, unread - MAX_ROWS)
+        page = await read(TaskQuery(where=where, sort=TaskSort.OLDEST, offset=first, limit=unread - first))
+        take([row.task.id for row in page.rows])
+        unread = first
 
 
 def _slices(task_ids: Sequence[int]) -> Iterable[tuple[int, ...]]:

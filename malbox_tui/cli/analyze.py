@@ -20,18 +20,21 @@ from malbox_tui.cli.interruption import Interruption
 from malbox_tui.cli.log_file import log_to_file
 from malbox_tui.cli.options import GlobalOptions, whole_number
 from malbox_tui.cli.output import tell
-from malbox_tui.cli.progress import progress_on_stderr
+from malbox_tui.cli.progress import Progress, progress_on_stderr
 from malbox_tui.cli.tally import EXIT_NOT_ALL_COMPLETED, EXIT_NOTHING_ACCEPTED, EXIT_OK, Tally
 from malbox_tui.cli.text import counted, sentence
 from malbox_tui.config.settings import Settings
 from malbox_tui.model.commands import ShutdownMode
-from malbox_tui.model.errors import ConfigError, MalboxError
+from malbox_tui.model.errors import ConfigError, EngineStopped, MalboxError
 from malbox_tui.model.submission import SubmissionOptions
-from malbox_tui.model.task import FINAL_STATES
+from malbox_tui.ports import Client
 
 if TYPE_CHECKING:
     from malbox_tui.config.folders import DataFolders
     from malbox_tui.runtime import EngineThread
+
+FULL_ISOLATION = "bubblewrap"
+"""What the overview says of plugins behind bubblewrap."""
 
 STOP_MARGIN_S = 30.0
 """How long beyond the grace periods the engine may take to end before it is left to the next start's recovery."""
@@ -106,17 +109,20 @@ class Analysis:
         from malbox_tui.runtime import SystemClock, start_engine
 
         began_at = SystemClock().now()
-        engine = start_engine(self._settings, self._folders)
+        progress = progress_on_stderr(time.monotonic, self._request.json and sys.stdout.isatty())
+        try:
+            engine = start_engine(self._settings, self._folders)
+        except BaseException:
+            progress.close()
+            raise
         try:
             self._interruption.on_first(lambda: engine.stop(ShutdownMode.GIVE_BACK))
-            return self._with_engine(engine, began_at)
+            return self._with_engine(engine, progress, began_at)
         finally:
             engine.stop(ShutdownMode.GIVE_BACK)
             self._wait_for_end(engine)
 
-    def _with_engine(self, engine: EngineThread, began_at: float) -> int:
-        shares_terminal = self._request.json and sys.stdout.isatty()
-        progress = progress_on_stderr(time.monotonic, shares_terminal)
+    def _with_engine(self, engine: EngineThread, progress: Progress, began_at: float) -> int:
         reporter: Reporter = (
             JsonReporter(self._tally, progress, self._folders.results)
             if self._request.json
@@ -125,21 +131,23 @@ class Analysis:
         with asyncio.Runner() as runner:
             run = AnalysisRun(engine.client, self._tally, reporter)
             try:
-                all_final = runner.run(self._until_final(run, began_at))
+                all_final = runner.run(self._until_final(engine, run, progress, began_at))
             finally:
                 progress.close()
             engine.stop(ShutdownMode.DRAIN if all_final else ShutdownMode.GIVE_BACK)
             self._wait_for_end(engine)
-            left = runner.run(self._conclude(run, reporter))
-        return self._verdict(engine, left)
+            runner.run(self._conclude(run, reporter))
+        return self._verdict(engine, run.took_everything)
 
-    async def _until_final(self, run: AnalysisRun, began_at: float) -> bool:
+    async def _until_final(self, engine: EngineThread, run: AnalysisRun, progress: Progress, began_at: float) -> bool:
         """True when everything is final; False when a signal or the engine's end came first."""
         from malbox_tui.runtime import open_intake
 
         self._interruption.on_first(_canceller())
         offers = open_intake(self._settings, self._folders).offers(self._request.paths) if self._request.paths else None
         try:
+            with suppress(EngineStopped):
+                await _warn_of_weak_walls(engine.client, progress)
             return await run.run(offers, self._request.wishes, began_at)
         except asyncio.CancelledError:
             if not self._interruption.signals:
@@ -147,24 +155,25 @@ class Analysis:
             _forget_cancellation()
             return False
 
-    async def _conclude(self, run: AnalysisRun, reporter: Reporter) -> int:
-        """Write the rest of the results from the store, and return how many tasks are not final."""
+    async def _conclude(self, run: AnalysisRun, reporter: Reporter) -> None:
+        """Write the rest of the results from the store."""
         from malbox_tui.runtime import SystemClock, open_reader
 
         async with open_reader(self._folders) as reader:
             clock = SystemClock()
             await run.tell_rest(lambda query: reader.tasks(query, clock.now()))
             await reporter.conclude(lambda query: reader.tasks(query, clock.now()), time.monotonic() - self._began)
-            counts = await reader.counts()
-        return sum(count for state, count in counts.items() if state not in FINAL_STATES)
 
-    def _verdict(self, engine: EngineThread, left: int) -> int:
-        if engine.error is not None:
-            self._tell_of_breakdown(engine.error)
-            return EXIT_NOT_ALL_COMPLETED
-        if self._interruption.signals or left:
-            what = "Interrupted" if self._interruption.signals else "The engine was stopped"
-            tell(f"{what}: {_left_in_words(left, self._options.command('analyze'))}")
+    def _verdict(self, engine: EngineThread, took_everything: bool) -> int:
+        left = len(self._tally.waiting)
+        if engine.error is not None or self._interruption.signals or left:
+            if engine.error is not None:
+                self._tell_of_breakdown(engine.error)
+            else:
+                what = "Interrupted" if self._interruption.signals else "The engine was stopped"
+                tell(f"{what}: {_left_in_words(left, self._options.command('analyze'))}")
+            if self._request.paths and not took_everything:
+                tell("Not all of what was given was taken in; for the rest, give the same paths again.")
             return EXIT_NOT_ALL_COMPLETED
         if not self._tally.is_empty:
             code = self._tally.exit_code()
@@ -192,6 +201,14 @@ class Analysis:
             with suppress(OSError, ValueError):
                 sys.stdout.flush()
             os._exit(EXIT_NOT_ALL_COMPLETED)
+
+
+async def _warn_of_weak_walls(client: Client, progress: Progress) -> None:
+    isolation = (await client.overview()).isolation
+    if isolation != FULL_ISOLATION:
+        progress.note(
+            f"Plugins are isolated less than they could be: {sentence(isolation)}. `malbox-tui doctor` says what to do."
+        )
 
 
 def _left_in_words(left: int, command: str) -> str:

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from malbox_tui.cli.output import tell
 from malbox_tui.cli.tally import NOTABLE, Tally
 from malbox_tui.cli.text import sentence
 from malbox_tui.model.queries import TaskRecord
+from malbox_tui.model.report import Classification, PluginStatus
 from malbox_tui.model.sample import escape, visible
 from malbox_tui.model.task import TaskState
 
 SUMMARY_INTERVAL_S = 2.0
+
+MAX_COMPLAINTS = 50
+"""A plugin that complains differently each time is not listened to for ever."""
+
+_NARROW = 100
+_TONES = {Classification.MALICIOUS: "bold red", Classification.SUSPICIOUS: "bold yellow"}
 
 
 class Progress(Protocol):
@@ -26,6 +33,10 @@ class Progress(Protocol):
 
     def task_ended(self, record: TaskRecord) -> None:
         """A task is final."""
+        ...
+
+    def note(self, text: str) -> None:
+        """One line that the person has to know, at once."""
         ...
 
     def close(self) -> None:
@@ -51,6 +62,22 @@ def notable_line(record: TaskRecord) -> str | None:
     return None
 
 
+class Complaints:
+    """What plugins had to do without, each said once. It works on the records of ended tasks."""
+
+    def __init__(self) -> None:
+        self._said: set[tuple[str, str]] = set()
+
+    def new_in(self, record: TaskRecord) -> Iterator[str]:
+        """One line for each complaint that was not made before."""
+        for run in record.task.plugins:
+            complaint = (run.name, run.reason)
+            is_new = complaint not in self._said and len(self._said) < MAX_COMPLAINTS
+            if run.status is PluginStatus.COMPLETED and run.reason and is_new:
+                self._said.add(complaint)
+                yield f"plugin {visible(run.name)} is {sentence(run.reason)}"
+
+
 class ProgressLines:
     """Lines for a log or a pipe: each notable task, and a summary at most every `SUMMARY_INTERVAL_S` seconds of `clock`."""
 
@@ -58,6 +85,7 @@ class ProgressLines:
         self._say = say
         self._clock = clock
         self._next_at = clock() + SUMMARY_INTERVAL_S
+        self._complaints = Complaints()
 
     def moved_on(self, tally: Tally) -> None:
         """See `Progress`."""
@@ -68,8 +96,14 @@ class ProgressLines:
 
     def task_ended(self, record: TaskRecord) -> None:
         """See `Progress`."""
+        for complaint in self._complaints.new_in(record):
+            self._say(complaint)
         if (line := notable_line(record)) is not None:
             self._say(line)
+
+    def note(self, text: str) -> None:
+        """See `Progress`."""
+        self._say(text)
 
     def close(self) -> None:
         """See `Progress`."""
@@ -83,8 +117,9 @@ class ProgressBar:
         from rich.console import Console
 
         self._console = Console(stderr=True, highlight=False, markup=False, emoji=False)
+        self._complaints = Complaints()
         self._bar = progress.Progress(
-            progress.BarColumn(bar_width=24),
+            progress.BarColumn(bar_width=12 if self._console.width < _NARROW else 24),
             progress.TextColumn("{task.description}", markup=False),
             progress.TimeElapsedColumn(),
             console=self._console,
@@ -101,11 +136,28 @@ class ProgressBar:
 
     def task_ended(self, record: TaskRecord) -> None:
         """See `Progress`."""
-        from rich.text import Text
-
+        for complaint in self._complaints.new_in(record):
+            self.note(complaint)
         if (line := notable_line(record)) is not None:
-            self._bar.console.print(Text(line), soft_wrap=True)
+            self._print(line, _tone(record))
+
+    def note(self, text: str) -> None:
+        """See `Progress`."""
+        self._print(text, "bold yellow")
 
     def close(self) -> None:
         """See `Progress`."""
         self._bar.stop()
+
+    def _print(self, line: str, style: str) -> None:
+        from rich.text import Text
+
+        self._bar.console.print(Text(line, style=style), soft_wrap=True)
+
+
+def _tone(record: TaskRecord) -> str:
+    """The colour of a notable task; its line says the same in words."""
+    task = record.task
+    if task.state is not TaskState.COMPLETED or task.verdict is None:
+        return "red"
+    return _TONES.get(task.verdict.classification, "")

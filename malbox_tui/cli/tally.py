@@ -47,6 +47,10 @@ class Tally:
         self.leftovers += len(fresh)
         self.waiting |= fresh
 
+    def still_waiting(self, task_ids: Iterable[int]) -> None:
+        """Tasks that are not final and of which no receipt came before the end."""
+        self.waiting |= {task_id for task_id in task_ids if task_id not in self.ended}
+
     def received(self, receipt: Receipt) -> None:
         """One thing that was offered."""
         match receipt:
@@ -81,13 +85,13 @@ class Tally:
         return EXIT_OK if all_completed else EXIT_NOT_ALL_COMPLETED
 
     def progress(self) -> str:
-        """`12 of 40 tasks final: 11 completed, 1 failed; 2 malicious`."""
-        parts = [f"{len(self.ended)} of {counted(self.tasks, 'task')} final"]
-        if self.ended:
-            parts.append(f": {self._by_state()}")
-        if notable := self._notable():
-            parts.append(f"; {notable}")
-        return "".join(parts)
+        """`12 of 40 tasks final, 2 malicious, 1 failed`: those that just completed are not counted out."""
+        parts = [
+            f"{len(self.ended)} of {counted(self.tasks, 'task')} final",
+            self._notable(),
+            self._by_state(but=TaskState.COMPLETED),
+        ]
+        return ", ".join(part for part in parts if part)
 
     def totals(self, seconds: float) -> str:
         """The line below the results: tasks by state, what was found, and what did not become a task."""
@@ -111,9 +115,9 @@ class Tally:
         if task_id not in self.ended:
             self.waiting.add(task_id)
 
-    def _by_state(self) -> str:
+    def _by_state(self, but: TaskState | None = None) -> str:
         counts = Counter(state.value for state in self.ended.values())
-        return tallied({state.value: counts[state.value] for state in TaskState})
+        return tallied({state.value: counts[state.value] for state in TaskState if state is not but})
 
     def _notable(self) -> str:
         return tallied(

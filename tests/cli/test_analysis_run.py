@@ -163,6 +163,19 @@ async def test_what_ended_while_the_engine_stopped_is_told_from_the_store() -> N
     assert tally.waiting == {3}
 
 
+async def test_an_end_in_the_middle_of_a_submission_leaves_nothing_uncounted() -> None:
+    client = ScriptedClient(record(7, TaskState.PENDING))
+    client.receipts = [accepted(8), lambda: client.stop(), accepted(9)]
+    tally = Tally()
+    run = AnalysisRun(client, tally, Told())
+    await run.run(nothing(), SubmissionOptions(), BEGAN_AT)
+    client.held[9] = record(9, TaskState.PENDING)
+    client.stopped = False
+    await run.tell_rest(client.query)
+    assert not run.took_everything
+    assert (tally.waiting, tally.leftovers) == ({7, 8, 9}, 1)
+
+
 async def test_other_news_is_no_end() -> None:
     client = ScriptedClient()
     client.receipts = [accepted(1), lambda: client.happens(EngineStopping(mode="drain")), lambda: client.end(1)]

@@ -223,6 +223,19 @@ def test_a_file_that_may_not_be_read_is_refused_by_name(malbox: Malbox, tmp_path
     }
 
 
+def test_weaker_isolation_and_a_broken_rule_file_are_said_while_it_runs(malbox: Malbox, tmp_path: Path) -> None:
+    (tmp_path / "rules.yar").write_text("rule Broken {")
+    malbox.data.mkdir()
+    (malbox.data / "config.toml").write_text(
+        f'[confinement]\nisolation = "limits"\n[plugins.config.yara-x]\nrules = "{tmp_path}/rules.yar"\n'
+    )
+    done = malbox("analyze", files(tmp_path / "in", 3))
+    assert done.returncode == 0
+    said = done.stderr.decode()
+    assert "isolated less than they could be: limits only, as configured. `malbox-tui doctor`" in said
+    assert said.count("plugin yara-x is degraded: rules, line 1") == 1
+
+
 # --- a second run --------------------------------------------------------------------------------------------------------------------
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from malbox_tui.cli.progress import ProgressLines
 from malbox_tui.cli.tally import Tally
+from malbox_tui.model.queries import TaskRecord
 from malbox_tui.model.sample import SampleName
 from malbox_tui.model.submission import Refusal, Refused
 from malbox_tui.model.task import TaskState
@@ -40,6 +43,25 @@ def test_what_needs_a_persons_eye_is_told_at_once_and_harmless() -> None:
         r"task 2 malicious: a.exe (EICAR, \x1b[31mred)",
         r"task 3 timed out: \x1b]0;pwned\x07[bold]\x0a\xff: It took too long.\x1b",
     ]
+
+
+def test_what_a_plugin_had_to_do_without_is_told_once() -> None:
+    said: list[str] = []
+    lines = ProgressLines(said.append, TurnedClock())
+    for task_id, reason in ((1, "degraded: rules/a.yar, line 2\x1b"), (2, "degraded: rules/a.yar, line 2\x1b"), (3, "")):
+        told = record(task_id)
+        plugin = msgspec.structs.replace(told.task.plugins[0], reason=reason)
+        lines.task_ended(TaskRecord(msgspec.structs.replace(told.task, plugins=(plugin,)), told.sample))
+    assert said == [r"plugin digests is degraded: rules/a.yar, line 2\x1b"]
+
+
+def test_progress_names_what_needs_an_eye_and_not_what_just_completed() -> None:
+    tally = Tally()
+    tally.left_over(range(5))
+    for task_id, state in enumerate((TaskState.COMPLETED, TaskState.COMPLETED, TaskState.FAILED)):
+        tally.ended_as(task_id, state)
+    tally.judged(record(1, verdict=MALICIOUS))
+    assert tally.progress() == "3 of 5 tasks final, 1 malicious, 1 failed"
 
 
 def test_the_totals_name_everything_that_was_not_taken_too() -> None:
