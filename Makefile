@@ -24,8 +24,11 @@ LIBVIRT_STAMP := $(shell pkg-config --exists libvirt 2>/dev/null && command -v c
 help: ## what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
 
-run: $(STAMPS)/run $(LIBVIRT_STAMP) ## analyse a file or folder: make run SAMPLES=some/folder
-	@if [ -n "$$MAKE_RUN_SAMPLES" ]; then
+run: $(STAMPS)/run $(LIBVIRT_STAMP) ## open the console: make run [SAMPLES=some/folder]
+	@if [ -t 0 ] && [ -t 1 ] && [ -t 2 ] && [ "$${TERM:-dumb}" != dumb ]; then
+		exec $(BIN)/malbox-tui $${MAKE_RUN_SAMPLES:+-- "$$MAKE_RUN_SAMPLES"}
+	fi
+	if [ -n "$$MAKE_RUN_SAMPLES" ]; then
 		exec $(BIN)/malbox-tui analyze -- "$$MAKE_RUN_SAMPLES"
 	fi
 	echo 'make run SAMPLES=some/folder analyses a folder; now finishing what earlier runs left over.' >&2

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from cyclopts import App, CycloptsError, Parameter, UnusedCliTokensError
 
-from malbox_tui.cli import analyze, completion, config, doctor, tasks
+from malbox_tui.cli import analyze, completion, config, console, doctor, tasks
 from malbox_tui.cli.options import GlobalOptions, split_leading
 from malbox_tui.cli.output import OutputClosed, abandon_stdout, prepare_streams, tell
 from malbox_tui.cli.text import sentence
@@ -23,7 +23,7 @@ def make_app() -> App:
     """The whole command line; calling it returns a command's exit code and raises what the command raises."""
     app = App(
         name="malbox-tui",
-        help="Run a pool of malware-analysis workers on files and folders.",
+        help="Open the console on a pool of malware-analysis workers; PATHS become tasks. Where stdout is no terminal: as `analyze`.",
         version=_version,
         version_flags=["--version"],
         help_format="plaintext",
@@ -39,7 +39,7 @@ def make_app() -> App:
     app.command(doctor.doctor)
     app.command(config.make_app())
     app.command(completion.make_app(app))
-    app.default(_usage_of(app, None))
+    app.default(console.make_command(lambda: _usage(app, None), lambda word: _unknown_command(word, app, None)))
     for group in ("config", "completion"):
         app[group].default(_usage_of(app, group))
     return app
@@ -80,26 +80,28 @@ def _globals_last(app: App, tokens: list[str]) -> list[str]:
     return [*chain, *leading, *rest]
 
 
-def _usage_of(app: App, group: str | None) -> Callable[..., int]:
-    commands = app if group is None else app[group]
-
+def _usage_of(app: App, group: str) -> Callable[..., int]:
     def usage(*words: Annotated[str, Parameter(show=False)], options: GlobalOptions | None = None) -> int:
-        if words:
-            return _unknown_command(words[0], group, [name for name in commands if not name.startswith("-")])
-        from rich.console import Console
+        return _unknown_command(words[0], app, group) if words else _usage(app, group)
 
-        app.help_print([] if group is None else [group], console=Console(stderr=True))
-        return EXIT_USAGE
-
-    usage.__doc__ = commands.help
+    usage.__doc__ = app[group].help
     return usage
 
 
-def _unknown_command(word: str, group: str | None, known: list[str]) -> int:
+def _usage(app: App, group: str | None) -> int:
+    from rich.console import Console
+
+    app.help_print([] if group is None else [group], console=Console(stderr=True))
+    return EXIT_USAGE
+
+
+def _unknown_command(word: str, app: App, group: str | None) -> int:
     command = "malbox-tui" if group is None else f"malbox-tui {group}"
+    known = [name for name in (app if group is None else app[group]) if not name.startswith("-")]
     near = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
     hint = f"Did you mean `{command} {near[0]}`?" if near else f"There are: {', '.join(known)}."
-    tell(f"malbox-tui: `{command}` has no command {sentence(repr(word))}. {hint}")
+    no_path = ", and there is no file or folder of that name" if group is None else ""
+    tell(f"malbox-tui: `{command}` has no command {sentence(repr(word))}{no_path}. {hint}")
     tell(f"Usage: {command} COMMAND. `{command} --help` says what each does.")
     return EXIT_USAGE
 

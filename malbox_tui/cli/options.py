@@ -59,9 +59,9 @@ class GlobalOptions:
         """The configuration file."""
         return ConfigSource.chosen(self.config, self.folders)
 
-    def command(self, name: str) -> str:
-        """A command line for the person to type that means the same data and configuration."""
-        words = ["malbox-tui", name]
+    def command(self, name: str | None = None) -> str:
+        """A command line for the person to type that means the same data and configuration; without a name, the console."""
+        words = ["malbox-tui"] if name is None else ["malbox-tui", name]
         for option, path in (("--data-dir", self.data_dir), ("--config", self.config)):
             if path is not None:
                 words += [option, shlex.quote(shown_path(path))]

@@ -14,6 +14,7 @@ from textual.app import App, SystemCommand
 from textual.binding import BindingType
 from textual.filter import LineFilter
 from textual.screen import Screen
+from textual.worker import WorkerFailed
 
 from malbox_tui.model.commands import (
     Action,
@@ -62,6 +63,7 @@ class MalboxApp(App[ShutdownMode]):
         self.dashboard = Dashboard(self.picture, self.moment, self._ask, around.time_of_day, around.host)
         self._leaving: ShutdownMode | None = None
         self._showing = False
+        self._panicked = False
         self._adding = itertools.count(1)
 
     # --- life --------------------------------------------------------------------------------------------------------------------
@@ -301,6 +303,24 @@ class MalboxApp(App[ShutdownMode]):
                 self.leave(mode)
 
         await self.push_screen(Question(title, lines, choices), answered)
+
+    # --- breaking down ----------------------------------------------------------------------------------------------------------
+
+    @property
+    def breakdown(self) -> BaseException | None:
+        """What ended the app, if not its engine's end; whoever started it tells of it."""
+        error: BaseException | None = self._exception
+        if isinstance(error, WorkerFailed):
+            error = error.error
+        return error if error is not None or not self._panicked else RuntimeError("the terminal could not be read")
+
+    def panic(self, *renderables: object) -> None:
+        """End at once. Textual would print a traceback with the values of local variables; see `breakdown` instead."""
+        self._panicked = True
+        super().panic()
+
+    def _fatal_error(self) -> None:
+        self.panic()
 
     # --- private -----------------------------------------------------------------------------------------------------------------
 

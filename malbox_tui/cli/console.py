@@ -1,0 +1,238 @@
+"""`malbox-tui [PATH…]`: the console with the pool inside. How it starts, and how each of its ends becomes words and an exit code.
+
+The app runs on the main thread and the engine in its own. Whatever becomes of the app, the engine is stopped here, waited for with a
+bound, and only then is said what is left.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import logging
+import os
+import socket
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from malbox_tui.cli.analyze import STOP_MARGIN_S, analyze
+from malbox_tui.cli.crash_report import write_crash_report
+from malbox_tui.cli.log_file import log_to_file
+from malbox_tui.cli.options import GlobalOptions, whole_number
+from malbox_tui.cli.output import tell
+from malbox_tui.cli.terminal import KeptTerminal, obstacle
+from malbox_tui.cli.text import counted, sentence
+from malbox_tui.cli.watchman import Watchman
+from malbox_tui.config.settings import Settings
+from malbox_tui.model.commands import ShutdownMode
+from malbox_tui.model.errors import MalboxError
+from malbox_tui.model.submission import SubmissionOptions
+from malbox_tui.model.task import FINAL_STATES
+
+if TYPE_CHECKING:
+    from malbox_tui.runtime import EngineThread
+    from malbox_tui.tui.app import MalboxApp
+
+log = logging.getLogger(__name__)
+
+EXIT_OK = 0
+EXIT_BROKEN = 1
+EXIT_USAGE = 2
+
+STDERR_FILE = "console-stderr.log"
+"""In the log folder: what other code wrote to stderr while the console was up."""
+
+
+def make_command(usage: Callable[[], int], unknown: Callable[[str], int]) -> Callable[..., int]:
+    """The command for a command line that names none. `usage` answers one that says nothing, `unknown` a word that means nothing."""
+
+    def console(
+        *paths: str,
+        again: Annotated[bool, Parameter(negative=())] = False,
+        priority: Annotated[int, Parameter(converter=whole_number, validator=Number(gte=-1_000_000, lte=1_000_000))] = 1,
+        timeout: Annotated[float | None, Parameter(validator=Number(gt=0, lte=7 * 86400))] = None,
+        options: GlobalOptions | None = None,
+    ) -> int:
+        """Open the console: the pool on one screen. Where stdout is no terminal: as `analyze`.
+
+        Exit code 0: left by key; 1: it broke down; 2: it could not be opened; 128 and the signal's number: ended by a signal. In
+        each case what is not final is kept for the next start.
+
+        Parameters
+        ----------
+        paths
+            Files, and folders with all that is in them, to begin with. One that is spelt like a command needs `./` before it.
+        again
+            Analyse content again that has a completed task.
+        priority
+            Tasks of a higher priority are taken first.
+        timeout
+            How many seconds the plugins may take together on one sample, instead of what the configuration says.
+        """
+        if paths and _means_nothing(paths[0]):
+            return unknown(paths[0])
+        if not sys.stdout.isatty():
+            return analyze(*paths, again=again, priority=priority, timeout=timeout, options=options) if paths else usage()
+        if problem := obstacle():
+            tell(f"malbox-tui: {sentence(problem)}. `malbox-tui analyze PATH` works without.")
+            return EXIT_USAGE
+        wishes = SubmissionOptions(priority=priority, timeout_s=timeout, again=again)
+        return Console(tuple(map(os.fsencode, paths)), wishes, options or GlobalOptions()).carry_out()
+
+    return console
+
+
+def _means_nothing(word: str) -> bool:
+    """Neither a path that is there nor spelt like one: a path that is missing is refused by name, as everywhere."""
+    return os.sep not in word and not os.path.lexists(word)
+
+
+@dataclass(frozen=True, slots=True)
+class Console:
+    """One run of the command: an engine, the app on it, and the end of both."""
+
+    paths: tuple[bytes, ...]
+    wishes: SubmissionOptions
+    options: GlobalOptions
+
+    def carry_out(self) -> int:
+        """Run to the end and return the exit code. The engine has ended when this returns or raises.
+
+        Raises what keeps the engine from starting (any `MalboxError`); the screen was not touched then.
+        """
+        from malbox_tui.runtime import start_engine
+
+        folders = self.options.folders
+        settings = self.options.source.load()
+        folders.create()
+        log_to_file(folders, self.options.log_level.value)
+        end_limit_s = STOP_MARGIN_S + 2 * settings.analysis.cancel_grace_s
+        with KeptTerminal() as terminal:
+            last_resort = _LastResort(terminal)
+            with Watchman(sys.stdin.fileno(), end_limit_s, last_resort) as watchman:
+                engine = start_engine(settings, folders)
+                watchman.guard(engine)
+                broken = None
+                try:
+                    if watchman.signal is None:
+                        broken = self._show(engine, settings, watchman)
+                finally:
+                    engine.stop(ShutdownMode.GIVE_BACK)
+                    _close_screen(terminal, broken)
+                    if not engine.join(end_limit_s):
+                        last_resort(watchman.exit_code or EXIT_BROKEN)
+                return self._conclude(engine, watchman, broken)
+
+    def _show(self, engine: EngineThread, settings: Settings, watchman: Watchman) -> BaseException | None:
+        """The app, from its first to its last frame. What broke it is returned, so that the engine is ended in any case."""
+        try:
+            from malbox_tui.runtime import open_intake
+            from malbox_tui.tui.app import MalboxApp
+            from malbox_tui.tui.console import Surroundings
+
+            surroundings = Surroundings(
+                client=engine.client,
+                intake=open_intake(settings, self.options.folders),
+                actor=_login_name(),
+                host=socket.gethostname().partition(".")[0],
+                on_leave=engine.stop,
+                paths=self.paths,
+                wishes=self.wishes,
+            )
+            app = MalboxApp(surroundings)
+            with asyncio.Runner() as runner:
+                runner.run(_run(app, watchman))
+        except Exception as error:
+            log.error("the console can't go on", exc_info=error)
+            return error
+        return app.breakdown
+
+    def _conclude(self, engine: EngineThread, watchman: Watchman, broken: BaseException | None) -> int:
+        if broken is not None and not watchman.terminal_lost:
+            self._tell_of_breakdown(broken)
+        if engine.error is not None:
+            tell(f"malbox-tui: {self._engine_breakdown(engine.error)}")
+        try:
+            left = self._left_in_words(asyncio.run(self._count_left()))
+            tell(f"{left[0].upper()}{left[1:]}" if watchman.signal is None else f"Ended by {watchman.signal.name}: {left}")
+        except MalboxError as error:
+            tell(f"malbox-tui: {sentence(str(error))}")
+        if watchman.exit_code is not None:
+            return watchman.exit_code
+        return EXIT_OK if broken is None and engine.error is None else EXIT_BROKEN
+
+    def _tell_of_breakdown(self, error: BaseException) -> None:
+        from malbox_tui.runtime import SystemClock
+
+        what = f"malbox-tui: The console ended with an unexpected {type(error).__name__}"
+        try:
+            path = write_crash_report(error, self.options.folders.logs, SystemClock().now())
+        except OSError as failure:
+            tell(f"{what}, and the details can't be written: {sentence(str(failure))}.")
+        else:
+            tell(f"{what}; {sentence(str(path))} has the details.")
+
+    def _engine_breakdown(self, error: BaseException) -> str:
+        if isinstance(error, MalboxError):
+            return sentence(str(error))
+        log_file = sentence(str(self.options.folders.logs / "malbox-tui.log"))
+        return f"The engine ended with an unexpected {type(error).__name__}; {log_file} has the details."
+
+    async def _count_left(self) -> int:
+        from malbox_tui.runtime import open_reader
+
+        async with open_reader(self.options.folders) as reader:
+            counts = await reader.counts()
+        return sum(count for state, count in counts.items() if state not in FINAL_STATES)
+
+    def _left_in_words(self, left: int) -> str:
+        if not left:
+            return "no task is left."
+        command = self.options.command()
+        return f"{counted(left, 'task is', 'tasks are')} kept; `{command}` goes on with {'it' if left == 1 else 'them'}."
+
+
+async def _run(app: MalboxApp, watchman: Watchman) -> None:
+    loop = asyncio.get_running_loop()
+
+    def on_ask(mode: ShutdownMode) -> None:
+        with suppress(RuntimeError):  # the loop has closed: the app is gone
+            loop.call_soon_threadsafe(app.leave, mode)
+
+    watchman.tell(on_ask)
+    try:
+        await app.run_async()
+    finally:
+        watchman.tell(None)
+
+
+def _close_screen(terminal: KeptTerminal, broken: BaseException | None) -> None:
+    """Textual leaves the screen itself, unless it broke down where it can't."""
+    if broken is None:
+        terminal.restore()
+    else:
+        terminal.leave_screen()
+
+
+class _LastResort:
+    """Ends the process at once, with the terminal as it was."""
+
+    def __init__(self, terminal: KeptTerminal) -> None:
+        self._terminal = terminal
+
+    def __call__(self, code: int) -> NoReturn:
+        self._terminal.leave_screen()
+        self._terminal.say("malbox-tui: Ended before everything had; the next start recovers what was running.\n")
+        os._exit(code)
+
+
+def _login_name() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"uid {os.getuid()}"
