@@ -186,7 +186,10 @@ class AnalysisRun:
         for item in some:
             self._untold.popleft()
             if isinstance(item, Duplicate):
-                self._audience.duplicate(item, rows.get(item.task_id))
+                original = rows.get(item.task_id)
+                if original is not None:
+                    self._tally.judged_before(original)
+                self._audience.duplicate(item, original)
             elif (row := rows.get(item)) is not None:
                 self._tally.judged(row)
                 self._audience.task_ended(row)

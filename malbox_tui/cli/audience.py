@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -19,8 +20,6 @@ from malbox_tui.model.queries import MAX_ROWS, TaskFilter, TaskQuery, TaskRecord
 from malbox_tui.model.submission import Duplicate, Refused
 
 T = TypeVar("T")
-
-_PIPE_WIDTH = 140
 
 
 class Reporter(Audience, Protocol):
@@ -61,7 +60,8 @@ class JsonReporter:
 
 
 class TableReporter:
-    """A table at the end: tasks by id, then duplicates, then what was refused, and the totals below."""
+    """A table at the end, with what needs an eye last, next to the totals: what was refused, duplicates, tasks by id; then the
+    duplicates and tasks that are notable."""
 
     def __init__(self, tally: Tally, progress: Progress) -> None:
         self._tally = tally
@@ -83,29 +83,49 @@ class TableReporter:
 
     async def conclude(self, read: Read, seconds: float) -> None:
         """See `Reporter`."""
-        if self._tally.is_empty:
+        tally = self._tally
+        if tally.is_empty:
             return
-        columns = table.widths(table_width())
-        write_line(table.line(table.header(), columns))
-        for ids in _slices(sorted(self._tally.ended)):
-            rows = await _by_id(read, ids)
-            for task_id in ids:
+        ids = sorted(tally.ended)
+        form = table_layout(max([*ids, *(receipt.task_id for receipt in tally.duplicates)], default=0))
+        write_row(table.header(), form)
+        for refused in tally.refused:
+            write_row(table.refused_row(refused), form)
+        for is_notable in (False, True):
+            await self._duplicates(read, form, is_notable)
+            await self._tasks(read, form, [task_id for task_id in ids if (task_id in tally.notable) is is_notable])
+        totals = tally.totals(seconds)
+        write_line("\n" + (textwrap.fill(totals, sum(form.widths) + len(form.widths) - 1) if form.wraps else totals))
+
+    async def _duplicates(self, read: Read, form: table.Layout, is_notable: bool) -> None:
+        chosen = [
+            receipt for receipt in self._tally.duplicates if (receipt.task_id in self._tally.notable_duplicates) is is_notable
+        ]
+        for receipts in _slices(chosen):
+            rows = await _by_id(read, [receipt.task_id for receipt in receipts])
+            for receipt in receipts:
+                write_row(table.duplicate_row(receipt, rows.get(receipt.task_id)), form)
+
+    async def _tasks(self, read: Read, form: table.Layout, task_ids: Sequence[int]) -> None:
+        for some in _slices(task_ids):
+            rows = await _by_id(read, some)
+            for task_id in some:
                 if task_id in rows:
-                    write_line(table.line(table.task_row(rows[task_id]), columns))
-        for duplicates in _slices(self._tally.duplicates):
-            rows = await _by_id(read, [receipt.task_id for receipt in duplicates])
-            for receipt in duplicates:
-                write_line(table.line(table.duplicate_row(receipt, rows.get(receipt.task_id)), columns))
-        for refused in self._tally.refused:
-            write_line(table.line(table.refused_row(refused), columns))
-        write_line(f"\n{self._tally.totals(seconds)}")
+                    write_row(table.task_row(rows[task_id]), form)
 
 
-def table_width() -> int:
-    """How wide a table on stdout may be: COLUMNS, else the terminal's width, else a fixed one."""
-    if os.environ.get("COLUMNS") or sys.stdout.isatty():
-        return shutil.get_terminal_size().columns
-    return _PIPE_WIDTH
+def write_row(row: table.Row, form: table.Layout) -> None:
+    """One row of a table to stdout. Raises `OutputClosed`."""
+    for line in table.lines(row, form):
+        write_line(line)
+
+
+def table_layout(largest_id: int) -> table.Layout:
+    """For stdout as it is: as wide as COLUMNS says, else as the terminal; colours on a terminal only, and not with NO_COLOR."""
+    is_terminal = sys.stdout.isatty()
+    width = shutil.get_terminal_size().columns if is_terminal or os.environ.get("COLUMNS") else None
+    coloured = is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") not in ("", "dumb")
+    return table.layout(width, largest_id=largest_id, coloured=coloured)
 
 
 def _slices(items: Sequence[T]) -> Iterator[Sequence[T]]:

@@ -7,8 +7,9 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
+from malbox_tui.cli.notable import found_something, is_notable, shortfall
 from malbox_tui.cli.output import tell
-from malbox_tui.cli.tally import NOTABLE, Tally
+from malbox_tui.cli.tally import Tally
 from malbox_tui.cli.text import sentence
 from malbox_tui.model.queries import TaskRecord
 from malbox_tui.model.report import Classification, PluginStatus
@@ -51,15 +52,20 @@ def progress_on_stderr(clock: Callable[[], float], results_share_terminal: bool)
 
 
 def notable_line(record: TaskRecord) -> str | None:
-    """One line about a task that did not complete or is not harmless; None for any other."""
+    """One line about a task that needs a person's eye; None for any other."""
+    if not is_notable(record):
+        return None
     task = record.task
     name = next((escape(name.name) for name in record.sample.names), record.sample.sha256)
-    if task.state is not TaskState.COMPLETED:
-        return f"task {task.id} {task.state.value.replace('_', ' ')}: {name}: {sentence(task.reason)}"
-    if task.verdict is not None and task.verdict.classification in NOTABLE:
-        labels = ", ".join(visible(label) for label in task.verdict.labels)
-        return f"task {task.id} {task.verdict.classification.value}: {name}{f' ({labels})' if labels else ''}"
-    return None
+    words = [task.state.value.replace("_", " ")]
+    details = [shortfall(task)]
+    if task.verdict is not None and found_something(task.verdict):
+        words.append(task.verdict.classification.value)
+        details.insert(0, ", ".join(visible(label) for label in task.verdict.labels))
+    if task.state is TaskState.COMPLETED and len(words) > 1:
+        del words[0]
+    detail = "; ".join(text for text in details if text)
+    return f"task {task.id} {', '.join(words)}: {name}{f': {detail}' if detail else ''}"
 
 
 class Complaints:

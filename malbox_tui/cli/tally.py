@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from malbox_tui.cli.notable import found_something, is_notable
 from malbox_tui.cli.text import counted, duration, tallied
 from malbox_tui.model.queries import TaskRecord
 from malbox_tui.model.report import Classification
@@ -14,8 +15,6 @@ from malbox_tui.model.task import TaskState
 EXIT_OK = 0
 EXIT_NOT_ALL_COMPLETED = 1
 EXIT_NOTHING_ACCEPTED = 2
-
-NOTABLE = frozenset({Classification.SUSPICIOUS, Classification.MALICIOUS})
 
 
 class Tally:
@@ -29,7 +28,12 @@ class Tally:
         self.accepted = 0
         self.duplicates: list[Duplicate] = []
         self.refused: list[Refused] = []
+        self.notable: set[int] = set()
+        """Ids of the ended tasks that need a person's eye."""
+        self.notable_duplicates: set[int] = set()
+        """Ids of the tasks that found something, and of which a content was a duplicate."""
         self._classifications: Counter[str] = Counter()
+        self._duplicate_classifications: Counter[str] = Counter()
 
     @property
     def tasks(self) -> int:
@@ -74,8 +78,17 @@ class Tally:
 
     def judged(self, record: TaskRecord) -> None:
         """What an ended task was found to be."""
+        if is_notable(record):
+            self.notable.add(record.task.id)
         if record.task.verdict is not None:
             self._classifications[record.task.verdict.classification.value] += 1
+
+    def judged_before(self, original: TaskRecord) -> None:
+        """What the content of a duplicate was found to be."""
+        verdict = original.task.verdict
+        if verdict is not None and found_something(verdict):
+            self.notable_duplicates.add(original.task.id)
+            self._duplicate_classifications[verdict.classification.value] += 1
 
     def exit_code(self) -> int:
         """0: all completed, 1: some did not, 2: nothing was accepted and nothing was left over."""
@@ -88,7 +101,7 @@ class Tally:
         """`12 of 40 tasks final, 2 malicious, 1 failed`: those that just completed are not counted out."""
         parts = [
             f"{len(self.ended)} of {counted(self.tasks, 'task')} final",
-            self._notable(),
+            _notable(self._classifications),
             self._by_state(but=TaskState.COMPLETED),
         ]
         return ", ".join(part for part in parts if part)
@@ -100,15 +113,16 @@ class Tally:
             parts[0] += f": {self._by_state()}"
         if self.waiting:
             parts.append(f"{len(self.waiting)} not final")
-        if notable := self._notable():
+        if notable := _notable(self._classifications):
             parts.append(notable)
         if self.leftovers:
             parts.append(f"{self.leftovers} of earlier runs")
         if self.duplicates:
-            parts.append(counted(len(self.duplicates), "duplicate"))
+            notable = _notable(self._duplicate_classifications)
+            parts.append(counted(len(self.duplicates), "duplicate") + (f" ({notable})" if notable else ""))
         if self.refused:
             codes = Counter(receipt.refusal.code for receipt in self.refused)
-            parts.append(f"{len(self.refused)} refused ({tallied(codes)})")
+            parts.append(f"{len(self.refused)} refused ({tallied(codes) if len(codes) > 1 else next(iter(codes))})")
         return " · ".join(parts)
 
     def _wait_for(self, task_id: int) -> None:
@@ -119,7 +133,6 @@ class Tally:
         counts = Counter(state.value for state in self.ended.values())
         return tallied({state.value: counts[state.value] for state in TaskState if state is not but})
 
-    def _notable(self) -> str:
-        return tallied(
-            {name.value: self._classifications[name.value] for name in (Classification.MALICIOUS, Classification.SUSPICIOUS)}
-        )
+
+def _notable(counts: Counter[str]) -> str:
+    return tallied({name.value: counts[name.value] for name in (Classification.MALICIOUS, Classification.SUSPICIOUS)})

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from malbox_tui.cli import table
-from malbox_tui.cli.audience import table_width
+from malbox_tui.cli.audience import table_layout, write_row
 from malbox_tui.cli.options import GlobalOptions, enum_value, whole_number
 from malbox_tui.cli.output import write_line, write_record
 from malbox_tui.cli.records import task_record
@@ -73,21 +73,22 @@ def task(
 
 
 async def _list(folders: DataFolders, where: TaskFilter, limit: int, as_json: bool) -> None:
-    columns = table.widths(table_width())
     async with _reader(folders) as reader:
         shown = total = 0
+        form = table_layout(0)
         while shown < limit:
             page = await reader.tasks(TaskQuery(where=where, offset=shown, limit=min(MAX_ROWS, limit - shown)), _now())
             total = page.total
             if not page.rows:
                 break
             if not as_json and not shown:
-                write_line(table.line(table.header(), columns))
+                form = table_layout(max(row.task.id for row in page.rows))
+                write_row(table.header(), form)
             for row in page.rows:
                 if as_json:
                     write_record(task_record(row, folders.results))
                 else:
-                    write_line(table.line(table.task_row(row), columns))
+                    write_row(table.task_row(row), form)
             shown += len(page.rows)
         if not as_json:
             counts = {state.value: count for state, count in (await reader.counts()).items()}

@@ -40,7 +40,7 @@ def test_what_needs_a_persons_eye_is_told_at_once_and_harmless() -> None:
     lines.task_ended(record(2, verdict=MALICIOUS))
     lines.task_ended(record(3, TaskState.TIMED_OUT, EVIL, reason="It took too long.\x1b"))
     assert said == [
-        r"task 2 malicious: a.exe (EICAR, \x1b[31mred)",
+        r"task 2 malicious: a.exe: EICAR, \x1b[31mred",
         r"task 3 timed out: \x1b]0;pwned\x07[bold]\x0a\xff: It took too long.\x1b",
     ]
 
@@ -73,7 +73,7 @@ def test_the_totals_name_everything_that_was_not_taken_too() -> None:
     tally.ended_as(2, TaskState.TIMED_OUT)
     tally.judged(record(1, verdict=MALICIOUS))
     assert (
-        tally.totals(3.0) == "2 tasks in 3.00 s: 1 completed, 1 timed out · 1 malicious · 1 of earlier runs · 1 refused (1 empty)"
+        tally.totals(3.0) == "2 tasks in 3.00 s: 1 completed, 1 timed out · 1 malicious · 1 of earlier runs · 1 refused (empty)"
     )
     assert tally.exit_code() == 1
 

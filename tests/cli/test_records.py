@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import PurePath
 
+import msgspec
 import pytest
 
 from malbox_tui.cli import table
 from malbox_tui.cli.records import duplicate_record, refused_record, task_record
 from malbox_tui.cli.task_page import task_lines
 from malbox_tui.cli.text import duration, sentence, size, timestamp
-from malbox_tui.model.report import Classification, Verdict
+from malbox_tui.model.queries import TaskRecord
+from malbox_tui.model.report import Classification, PluginStatus, Verdict
 from malbox_tui.model.sample import SampleName, unescape
 from malbox_tui.model.submission import Duplicate, Refusal, Refused
 from malbox_tui.model.task import TaskState
@@ -104,28 +107,73 @@ def test_nothing_foreign_leaves_a_record_unescaped() -> None:
     assert all(printable(json.dumps(told, ensure_ascii=False)) for told in records)
 
 
-@pytest.mark.parametrize("width", [20, 80, 140, 300])
-def test_a_table_row_is_as_wide_as_asked_and_harmless(width: int) -> None:
-    columns = table.widths(width)
-    rows = [
-        table.header(),
-        table.task_row(record(1, name="样本".encode() * 60, verdict=MALICIOUS)),
-        table.task_row(record(123456789, TaskState.PREPARING_RESOURCES, EVIL * 30)),
-        table.duplicate_row(Duplicate(SampleName(EVIL), sha(1), 10**15, 1, TaskState.COMPLETED), None),
-        table.refused_row(Refused(SampleName(EVIL), Refusal("link", EVIL.decode("latin-1")))),
-    ]
-    lines = [table.line(row, columns) for row in rows]
-    assert all(printable(line) for line in lines)
-    assert all(table.cell_len(line) <= max(width, 60) for line in lines)
+ROWS = [
+    table.header(),
+    table.task_row(record(1, name="样本".encode() * 60, verdict=MALICIOUS)),
+    table.task_row(record(123456789, TaskState.PREPARING_RESOURCES, EVIL * 30)),
+    table.task_row(record(2, TaskState.FAILED, reason="样本" * 300)),
+    table.duplicate_row(Duplicate(SampleName(EVIL), sha(1), 10**15, 1, TaskState.COMPLETED), None),
+    table.refused_row(Refused(SampleName(EVIL), Refusal("link", EVIL.decode("latin-1")))),
+]
+
+
+@pytest.mark.parametrize("width", [20, 60, 80, 100, 140, 300])
+def test_a_table_row_is_as_wide_as_the_terminal_and_harmless(width: int) -> None:
+    form = table.layout(width, largest_id=123456789)
+    shown = [list(table.lines(row, form)) for row in ROWS]
+    assert all(printable(line) for lines in shown for line in lines)
+    assert max(table.cell_len(line) for lines in shown for line in lines) <= max(width, table.NARROWEST)
+    assert all(len(lines) <= table.MAX_LINES for lines in shown)
 
 
 def test_a_table_row_is_readable_on_eighty_columns() -> None:
-    line = table.line(table.task_row(record(12, name=b"invoice.exe", verdict=MALICIOUS)), table.widths(80))
+    (line,) = table.lines(table.task_row(record(12, name=b"invoice.exe", verdict=MALICIOUS)), table.layout(80))
     assert {"malicious", "100", "pe", "invoice.exe"} <= set(line.split())
+
+
+def test_a_reason_that_does_not_fit_goes_on_below_itself() -> None:
+    row = table.refused_row(Refused(SampleName(b"c++"), Refusal("fifo", "It is a named pipe (FIFO), which has no content.")))
+    first, *rest = table.lines(row, table.layout(80))
+    column = first.index("It is")
+    assert [line[:column].strip() for line in rest] == [""] * len(rest)
+    assert " ".join([first[column:], *(line[column:] for line in rest)]) == "It is a named pipe (FIFO), which has no content."
+
+
+def test_in_a_pipe_a_row_is_one_line_and_its_reason_whole() -> None:
+    (line,) = table.lines(table.refused_row(Refused(SampleName(b"x"), Refusal("link", "so " * 100))), table.layout(None))
+    assert line.count("so") == 100
+
+
+def test_a_long_name_keeps_its_beginning_and_its_ending() -> None:
+    (line,) = table.lines(table.task_row(record(1, name=b"invoice" + b"_" * 200 + b".pdf.exe")), table.layout(80))
+    assert re.search(r" invoice_+…\.pdf\.exe$", line)
+
+
+def test_ids_are_never_cut() -> None:
+    (line,) = table.lines(table.task_row(record(123456789)), table.layout(80, largest_id=123456789))
+    assert line.startswith("123456789 ")
+
+
+def test_colour_adds_to_the_words_and_nothing_else() -> None:
+    row = table.task_row(record(1, TaskState.TIMED_OUT, verdict=MALICIOUS))
+    (plain,), (coloured,) = (list(table.lines(row, table.layout(140, coloured=yes))) for yes in (False, True))
+    assert "\x1b[1;31mmalicious \x1b[0m" in coloured
+    assert "\x1b[31mtimed out\x1b[0m" in coloured
+    assert re.sub("\x1b\\[[0-9;]*m", "", coloured) == plain
 
 
 def test_a_task_that_did_not_complete_says_why_in_its_row() -> None:
     assert table.task_row(record(1, TaskState.FAILED, reason="The plugin pe crashed."))[-1] == "The plugin pe crashed."
+
+
+def test_a_task_that_completed_in_part_or_with_nothing_says_so_in_its_row() -> None:
+    whole = record(1, reason="Finished.", verdict=MALICIOUS)
+    failed = msgspec.structs.replace(whole.task.plugins[0], name="yara-x", status=PluginStatus.FAILED)
+    part = msgspec.structs.replace(whole.task, plugins=(*whole.task.plugins, failed), reason="Finished; 1 of 2 plugins failed.")
+    nothing = msgspec.structs.replace(whole.task, plugins=(), verdict=None, reason="Finished with no results.")
+    cells = [table.task_row(TaskRecord(task, whole.sample))[-1] for task in (whole.task, part, nothing)]
+    labels = r"EICAR, \x1b[31mred"
+    assert cells == [labels, f"{labels}; Finished; 1 of 2 plugins failed.", "Finished with no results."]
 
 
 def test_a_tasks_page_is_harmless_and_has_its_stages_in_numbers() -> None:
