@@ -18,7 +18,7 @@ from malbox_tui.cli.analysis_run import AnalysisRun
 from malbox_tui.cli.audience import JsonReporter, Reporter, TableReporter
 from malbox_tui.cli.interruption import Interruption
 from malbox_tui.cli.log_file import log_to_file
-from malbox_tui.cli.options import GlobalOptions, whole_number
+from malbox_tui.cli.options import FLAG, GlobalOptions, whole_number
 from malbox_tui.cli.output import tell
 from malbox_tui.cli.progress import Progress, progress_on_stderr
 from malbox_tui.cli.tally import EXIT_NOT_ALL_COMPLETED, EXIT_NOTHING_ACCEPTED, EXIT_OK, Tally
@@ -42,10 +42,10 @@ STOP_MARGIN_S = 30.0
 
 def analyze(
     *paths: str,
-    json: Annotated[bool, Parameter(negative=())] = False,
-    again: Annotated[bool, Parameter(negative=())] = False,
-    priority: Annotated[int, Parameter(converter=whole_number, validator=Number(gte=-1_000_000, lte=1_000_000))] = 1,
-    timeout: Annotated[float | None, Parameter(validator=Number(gt=0, lte=7 * 86400))] = None,
+    json: Annotated[bool, FLAG] = False,
+    again: Annotated[bool, FLAG] = False,
+    priority: Annotated[int, Parameter(metavar="N", converter=whole_number, validator=Number(gte=-1_000_000, lte=1_000_000))] = 1,
+    timeout: Annotated[float | None, Parameter(metavar="SECONDS", validator=Number(gt=0, lte=7 * 86400))] = None,
     options: GlobalOptions | None = None,
 ) -> int:
     """Analyse files and folders, and what earlier runs left over, until all is final.

@@ -24,16 +24,17 @@ def make_app() -> App:
     app = App(
         name="malbox-tui",
         help="Open the console on a pool of malware-analysis workers; PATHS become tasks. Where stdout is no terminal: as `analyze`.",
+        usage="Usage: malbox-tui [OPTIONS] [PATH...]\n       malbox-tui COMMAND [OPTIONS]",
         version=_version,
         version_flags=["--version"],
-        help_format="plaintext",
+        help_format="markdown",
         print_error=False,
         exit_on_error=False,
         help_on_error=False,
         suppress_keyboard_interrupt=False,
         result_action="return_value",
     )
-    app.command(analyze.analyze)
+    app.command(analyze.analyze, usage="Usage: malbox-tui analyze [OPTIONS] [PATH...]")
     app.command(tasks.tasks)
     app.command(tasks.task)
     app.command(doctor.doctor)

@@ -23,7 +23,7 @@ from cyclopts.validators import Number
 from malbox_tui.cli.analyze import STOP_MARGIN_S, analyze
 from malbox_tui.cli.crash_report import write_crash_report
 from malbox_tui.cli.log_file import log_to_file
-from malbox_tui.cli.options import GlobalOptions, whole_number
+from malbox_tui.cli.options import FLAG, GlobalOptions, whole_number
 from malbox_tui.cli.output import tell
 from malbox_tui.cli.terminal import KeptTerminal, obstacle
 from malbox_tui.cli.text import counted, sentence
@@ -53,9 +53,11 @@ def make_command(usage: Callable[[], int], unknown: Callable[[str], int]) -> Cal
 
     def console(
         *paths: str,
-        again: Annotated[bool, Parameter(negative=())] = False,
-        priority: Annotated[int, Parameter(converter=whole_number, validator=Number(gte=-1_000_000, lte=1_000_000))] = 1,
-        timeout: Annotated[float | None, Parameter(validator=Number(gt=0, lte=7 * 86400))] = None,
+        again: Annotated[bool, FLAG] = False,
+        priority: Annotated[
+            int, Parameter(metavar="N", converter=whole_number, validator=Number(gte=-1_000_000, lte=1_000_000))
+        ] = 1,
+        timeout: Annotated[float | None, Parameter(metavar="SECONDS", validator=Number(gt=0, lte=7 * 86400))] = None,
         options: GlobalOptions | None = None,
     ) -> int:
         """Open the console: the pool on one screen. Where stdout is no terminal: as `analyze`.

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from cyclopts import Parameter
-
-from malbox_tui.cli.options import GlobalOptions
+from malbox_tui.cli.options import FLAG, GlobalOptions
 from malbox_tui.cli.output import write_line, write_record
 from malbox_tui.cli.text import counted, sentence
 
 
 def doctor(
     *,
-    json: Annotated[bool, Parameter(negative=())] = False,
+    json: Annotated[bool, FLAG] = False,
     options: GlobalOptions | None = None,
 ) -> int:
     """Say what this host can do: isolation, libvirt, disk, limits, plugins, terminal; each line with its remedy.

@@ -37,6 +37,10 @@ def whole_number(type_: Any, tokens: Sequence[Token]) -> int:
         raise ValueError(f'"{tokens[0].value}" is not a whole number.') from None
 
 
+FLAG = Parameter(negative=(), show_default=False)
+"""A switch that is off unless it is given."""
+
+
 @Parameter(name="*", group="Global options")
 @dataclass(frozen=True, slots=True)
 class GlobalOptions:

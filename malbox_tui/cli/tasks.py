@@ -11,7 +11,7 @@ from cyclopts.validators import Number
 
 from malbox_tui.cli import table
 from malbox_tui.cli.audience import table_layout, write_row
-from malbox_tui.cli.options import GlobalOptions, enum_value, whole_number
+from malbox_tui.cli.options import FLAG, GlobalOptions, enum_value, whole_number
 from malbox_tui.cli.output import write_line, write_record
 from malbox_tui.cli.records import task_record
 from malbox_tui.cli.task_page import task_lines
@@ -30,9 +30,9 @@ _MAX_ID = 2**63 - 1
 
 def tasks(
     *,
-    json: Annotated[bool, Parameter(negative=())] = False,
-    state: Annotated[tuple[TaskState, ...] | None, Parameter(negative=(), name_transform=enum_value)] = None,
-    limit: Annotated[int, Parameter(converter=whole_number, validator=Number(gte=1))] = 50,
+    json: Annotated[bool, FLAG] = False,
+    state: Annotated[tuple[TaskState, ...] | None, Parameter(metavar="STATE", negative=(), name_transform=enum_value)] = None,
+    limit: Annotated[int, Parameter(metavar="N", converter=whole_number, validator=Number(gte=1))] = 50,
     options: GlobalOptions | None = None,
 ) -> int:
     """List tasks, the newest first.
@@ -56,7 +56,7 @@ def task(
     task_id: Annotated[int, Parameter(name="ID", converter=whole_number, validator=Number(gte=0, lte=_MAX_ID))],
     /,
     *,
-    json: Annotated[bool, Parameter(negative=())] = False,
+    json: Annotated[bool, FLAG] = False,
     options: GlobalOptions | None = None,
 ) -> int:
     """Show one task: its stages in numbers, how it ended, what each plugin found.

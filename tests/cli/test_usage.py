@@ -60,6 +60,27 @@ def test_help_and_version_go_to_stdout(arguments: list[str], capsys: pytest.Capt
     assert "malbox-tui" in capsys.readouterr().out
 
 
+def test_help_flows_and_says_what_a_value_is(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["analyze", "--help"])
+    shown = capsys.readouterr().out
+    assert "analyze [OPTIONS] [PATH...]" in shown
+    assert "or nothing was accepted." in " ".join(shown.split())
+    assert {"--timeout SECONDS", "--priority N"} <= {" ".join(line.split()[1:3]) for line in shown.splitlines()}
+    assert "False" not in shown
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_installing_completion_says_which_files_it_wrote(
+    shell: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert main(["completion", "install", shell]) == 0
+    said = capsys.readouterr().err
+    written = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert written
+    assert all(str(path) in said or f"~/{path.name}" in said for path in written)
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
