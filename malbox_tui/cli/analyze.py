@@ -77,9 +77,13 @@ def analyze(
 
 
 def _usable(options: GlobalOptions) -> Settings:
+    from malbox_tui.runtime.diagnosis import plugin_fault
+
     settings = options.source.load()
     if settings.general.max_workers == 0:
         raise ConfigError(options.source.shown, "general.max_workers", "with 0 no task is ever taken; give at least 1.")
+    if (fault := plugin_fault(settings, options.source)) is not None:
+        raise fault
     return settings
 
 

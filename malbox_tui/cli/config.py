@@ -8,6 +8,7 @@ from malbox_tui.cli.options import GlobalOptions
 from malbox_tui.cli.output import tell, write_line
 from malbox_tui.cli.text import counted, sentence
 from malbox_tui.config.template import as_toml, write_template
+from malbox_tui.model.errors import MalboxError
 
 
 def make_app() -> App:
@@ -29,8 +30,13 @@ def init(*, options: GlobalOptions | None = None) -> int:
 
 def check(*, options: GlobalOptions | None = None) -> int:
     """Say whether the configuration file is right, or everything that is wrong with it."""
+    from malbox_tui.runtime.diagnosis import plugin_fault
+
     source = (options or GlobalOptions()).source
-    _, faults = source.examine()
+    settings, found = source.examine()
+    faults: list[MalboxError] = [*found]
+    if not faults and (fault_of_plugins := plugin_fault(settings, source)) is not None:
+        faults.append(fault_of_plugins)
     for fault in faults:
         tell(sentence(str(fault)))
     if faults:

@@ -27,25 +27,25 @@ class GeneralSettings(_Section, frozen=True, kw_only=True):
     min_workers: _Count = 1
     """How many workers stay, also without work. Not above max_workers."""
     idle_timeout_ms: Annotated[int, msgspec.Meta(ge=1, le=86_400_000)] = 60_000
-    """After so long without work a worker above min_workers leaves."""
+    """After so long without work a worker above min_workers leaves. In milliseconds."""
 
 
 class IntakeSettings(_Section, frozen=True, kw_only=True):
     """[intake]: what is taken as a sample."""
 
     max_sample_bytes: _Positive = 512 * 1024 * 1024
-    """A larger file is refused."""
+    """A larger file is refused. In bytes."""
 
 
 class AnalysisSettings(_Section, frozen=True, kw_only=True):
     """[analysis]: the limits of one attempt."""
 
     timeout_s: _Seconds = 300.0
-    """How long the plugins may take together on one sample."""
+    """How long the plugins may take together on one sample, in seconds."""
     cancel_grace_s: _Seconds = 5.0
-    """How long a plugin that was asked to stop may take before its process tree is killed."""
+    """How long a plugin that was asked to stop may take before its process tree is killed, in seconds."""
     lease_s: _Seconds = 30.0
-    """How long an attempt owns its task without renewing."""
+    """How long an attempt owns its task without renewing, in seconds."""
     max_crashes: Annotated[int, msgspec.Meta(ge=1, le=100)] = 3
     """After so many crashes in a row with the task running, it is failed."""
 
@@ -64,24 +64,27 @@ class ConfinementSettings(_Section, frozen=True, kw_only=True):
     isolation: Isolation = Isolation.AUTO
     """auto: with bubblewrap where it works; required: only with bubblewrap; limits: by resource limits alone."""
     memory_mb: Annotated[int, msgspec.Meta(ge=64)] = 1024
-    """Address space of one plugin process."""
+    """Address space of one plugin process, in MiB."""
     scratch_mb: _Positive = 256
-    """What a plugin may write to its private temporary folder."""
+    """How much a plugin may write to its private temporary folder, in MiB."""
 
 
 class PluginSettings(_Section, frozen=True, kw_only=True):
     """[plugins]: which run, what they may produce, and their own options."""
 
     disabled: tuple[str, ...] = ()
-    """Names of plugins that don't take part."""
+    """Names of plugins that don't take part, such as "yara-x". `malbox-tui doctor` lists those that do."""
     max_output_bytes: _Positive = 256 * 1024
-    """stdout and stderr of one plugin that are kept for one task; the rest is cut, and marked so."""
+    """How much of a plugin's stdout and stderr is kept for one task, in bytes; the rest is cut, and marked so."""
     max_result_bytes: _Positive = 64 * 1024 * 1024
-    """One result."""
+    """How large one result may be, in bytes."""
     max_results: _Positive = 256
-    """Results of one plugin for one task."""
+    """How many results one plugin may give for one task."""
     config: dict[str, dict[str, str]] = {}
-    """[plugins.config.NAME]: handed to the plugin NAME over the defaults of its manifest."""
+    """[plugins.config.NAME]: options of the plugin NAME. yara-x has `rules`, the absolute path of a folder with rule files of yours
+    (.yar and .yara, at any depth) or of one file, and `scan_timeout_s`, a whole number in quotes. The metadata of a rule decides its
+    verdict: `classification` ("malicious", "suspicious", "informational"; without it "suspicious"), `score` (0 to 100) and
+    `confidence` ("low", "medium", "high"). The other built-in plugins have no options."""
 
 
 class Settings(_Section, frozen=True, kw_only=True):

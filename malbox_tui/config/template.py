@@ -16,6 +16,8 @@ from malbox_tui.config.shape import Key, Section, sections
 from malbox_tui.model.errors import ConfigError
 
 _WIDTH = 100
+_EXAMPLE_PLUGIN = "yara-x"
+_EXAMPLE_OPTIONS = (("rules", "/path/to/rules"), ("scan_timeout_s", "120"))
 _HEAD = """\
 # The configuration of malbox-tui. Each key stands here with its default, commented out: take the # away to change it.
 # `malbox-tui config check` finds mistakes, `malbox-tui config show` prints what is in effect.
@@ -53,13 +55,18 @@ def _section_text(section: Section) -> str:
 
 
 def _explanation(key: Key) -> str:
+    if isinstance(key.default, dict):
+        return key.explanation
     return f"{key.explanation.rstrip('.')}. {key.expected[0].upper()}{key.expected[1:]}.".lstrip(". ")
 
 
 def _default(section: Section, key: Key) -> list[str]:
     value: Any = msgspec.to_builtins(key.default)
     if isinstance(value, dict):
-        return [f"#[{section.name}.{key.name}.NAME]", '#option = "value"']
+        return [
+            f"#[{section.name}.{key.name}.{_EXAMPLE_PLUGIN}]",
+            *(f'#{option} = "{value}"' for option, value in _EXAMPLE_OPTIONS),
+        ]
     return [f"#{line}" for line in tomli_w.dumps({key.name: value}).splitlines()]
 
 

@@ -15,7 +15,7 @@ from malbox_tui.confine.process import ConfinedProcess, ConfinedProcessError
 from malbox_tui.confine.work import Walls, Work
 from malbox_tui.model.errors import ConfinementUnavailable
 
-REMEDY = "make system-deps"
+REMEDY = "make system-deps, as root"
 
 _PROBE_FOLDER = Path(__file__).resolve().parent / "probes"
 

@@ -64,6 +64,15 @@ def diagnose(folders: DataFolders, source: ConfigSource) -> Iterator[Finding]:
     yield _terminal()
 
 
+def plugin_fault(settings: Settings, source: ConfigSource) -> MalboxError | None:
+    """The first thing that is wrong with the settings of plugins, or with the plugins themselves; None when all is right."""
+    try:
+        find_plugins(settings.plugins, config_file=source.shown)
+    except MalboxError as error:
+        return error
+    return None
+
+
 def _python() -> Finding:
     detail = f"{platform.python_version()} ({sys.executable})"
     return Finding("Python", Health.OK, detail)
@@ -73,10 +82,7 @@ def _sqlite() -> Finding:
     if sqlite3.sqlite_version_info >= _WAL_RESET_FIXED:
         return Finding("SQLite", Health.OK, sqlite3.sqlite_version)
     return Finding(
-        "SQLite",
-        Health.WARN,
-        f"{sqlite3.sqlite_version} has the WAL-reset fault, which one writer alone never meets",
-        "let no other program write to the store; SQLite 3.51.3 and later don't have it",
+        "SQLite", Health.OK, f"{sqlite3.sqlite_version}; let nothing but malbox-tui write to the store (WAL-reset fault)"
     )
 
 

@@ -117,6 +117,17 @@ def test_config_check_names_every_fault(tmp_path: Path, capsys: pytest.CaptureFi
     assert "2 faults." in shown
 
 
+@pytest.mark.parametrize("command", [["config", "check"], ["analyze"]])
+def test_a_plugin_that_is_not_there_is_a_fault_of_the_file(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "config.toml").write_text('[plugins]\ndisabled = ["yarax"]\n')
+    assert main([*command, "--data-dir", str(tmp_path)]) == 2
+    assert (
+        f"{tmp_path}/config.toml: plugins.disabled: there is no plugin 'yarax'; did you mean 'yara-x'?" in capsys.readouterr().err
+    )
+
+
 def test_analyze_refuses_a_configuration_that_would_never_take_a_task(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "config.toml").write_text("[general]\nmin_workers = 0\nmax_workers = 0\n")
     assert main(["analyze", "--data-dir", str(tmp_path)]) == 2

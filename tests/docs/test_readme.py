@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from malbox_tui.cli.app import make_app
+from malbox_tui.config.settings import PluginSettings
+from malbox_tui.config.template import template
+from malbox_tui.plugins.registry import find_plugins
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
@@ -52,3 +56,10 @@ def test_the_two_commands_of_a_newcomer_are_named() -> None:
 def test_every_command_is_in_the_readme() -> None:
     commands = [name for name in make_app() if not name.startswith("-")]
     assert [name for name in commands if f"malbox-tui {name}" not in README] == []
+
+
+def test_the_configuration_template_knows_the_options_of_the_built_in_plugins() -> None:
+    text = "\n".join(line.removeprefix("#") for line in template().splitlines() if not line.startswith("# "))
+    plugins = find_plugins(PluginSettings())
+    with_options = {plugin.name: plugin.config.keys() for plugin in plugins if plugin.config}
+    assert {name: options.keys() for name, options in tomllib.loads(text)["plugins"]["config"].items()} == with_options
