@@ -51,7 +51,7 @@ def _task_fields(task: Task) -> list[tuple[str, str]]:
 
 
 def _sample_fields(sample: Sample) -> list[tuple[str, str]]:
-    fields = [("size", f"{size(sample.size_bytes)} ({sample.size_bytes} bytes)")]
+    fields = [("size", _size(sample.size_bytes))]
     if (identified := sample.identification) is not None:
         details = [visible(text) for text in (identified.mime, identified.platform, identified.arch) if text]
         fields.append(("kind", visible(identified.kind) + (f" ({', '.join(details)})" if details else "")))
@@ -62,12 +62,17 @@ def _sample_fields(sample: Sample) -> list[tuple[str, str]]:
     return fields
 
 
+def _size(size_bytes: int) -> str:
+    return size(size_bytes) + (f" ({size_bytes} bytes)" if size_bytes >= 1024 else "")
+
+
 def _plugin_lines(run: PluginRun, results: PurePath) -> Iterator[str]:
     yield f"Plugin {visible(run.name)} {visible(run.version)}: {run.status.value.replace('_', ' ')} in {duration(run.seconds)}"
     fields = [("verdict", _verdict(run.verdict)), ("reason", sentence(run.reason))]
     yield from _fields([(label, text) for label, text in fields if text])
     for result in run.results:
-        yield f"  {visible(result.name)} ({result.format}, {size(result.size_bytes)}): {escape(bytes(results / result.path))}"
+        yield f"  result     {visible(result.name)} ({result.format}, {size(result.size_bytes)})"
+        yield f"    {escape(bytes(results / result.path))}"
 
 
 def _verdict(verdict: Verdict | None) -> str:
