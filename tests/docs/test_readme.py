@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from malbox_tui.cli.app import make_app
+from malbox_tui.config.loading import ConfigSource
 from malbox_tui.config.settings import PluginSettings
 from malbox_tui.config.template import template
 from malbox_tui.plugins.registry import find_plugins
@@ -63,3 +64,10 @@ def test_the_configuration_template_knows_the_options_of_the_built_in_plugins() 
     plugins = find_plugins(PluginSettings())
     with_options = {plugin.name: plugin.config.keys() for plugin in plugins if plugin.config}
     assert {name: options.keys() for name, options in tomllib.loads(text)["plugins"]["config"].items()} == with_options
+
+
+def test_the_configuration_in_the_readme_is_one(tmp_path: Path) -> None:
+    (example,) = re.findall(r"```toml\n(.*?)```", README, re.S)
+    (tmp_path / "config.toml").write_text(example.replace("/srv/rules", str(tmp_path)))
+    source = ConfigSource(tmp_path / "config.toml", named=True)
+    assert {plugin.name for plugin in find_plugins(source.load().plugins)} == {"file-type", "yara-x"}
