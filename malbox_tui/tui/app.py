@@ -35,6 +35,7 @@ from malbox_tui.model.task import OWNED_STATES
 from malbox_tui.tui import keys
 from malbox_tui.tui.columns import Moment, name_cell
 from malbox_tui.tui.console import Surroundings
+from malbox_tui.tui.driver import TerminalDriver
 from malbox_tui.tui.feed import SHOWN_PER_SECOND, Feed
 from malbox_tui.tui.line_filter import SafeText
 from malbox_tui.tui.live import LivePicture
@@ -56,7 +57,7 @@ class MalboxApp(App[ShutdownMode]):
     ENABLE_COMMAND_PALETTE = True
 
     def __init__(self, around: Surroundings) -> None:
-        super().__init__()
+        super().__init__(driver_class=TerminalDriver)
         self._around = around
         self.picture = LivePicture()
         self.feed = Feed(around.client, self.picture, around.monotonic)
@@ -356,3 +357,4 @@ class MalboxApp(App[ShutdownMode]):
             return
         self.say_text(shown(outcome.message), bad=not outcome.done)
         self.feed.changes.anything = self.feed.changes.tasks = True
+        await self._show()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from rich.text import Text
 
@@ -148,6 +149,15 @@ def task_header(width: int, moment: Moment) -> Text:
 def task_line(record: TaskRecord, width: int, moment: Moment) -> Text:
     """One row of the task table."""
     return joined_cells([fit(column.cell(record, moment), cells, right=column.right) for column, cells in columns_for(width)])
+
+
+def line_depends_on(record: TaskRecord, moment: Moment) -> object:
+    """What a task's line depends on besides the task: an equal value means an equal line."""
+    task = record.task
+    if task.state.is_final:
+        return None
+    waits = why_pending(task, moment) if task.state is TaskState.PENDING else None
+    return int(moment.now - task.stage_since), waits
 
 
 # --- header ------------------------------------------------------------------------------------------------------------------------
@@ -308,8 +318,8 @@ def timeline_bar(task: LiveTask, seconds: float, width: int, moment: Moment) -> 
         for place in range(first, last):
             cells[place] = (look.letter, style)
     line = Text(no_wrap=True, end="")
-    for letter, style in cells:
-        line.append(letter, style)
+    for style, run in groupby(cells, key=lambda cell: cell[1]):
+        line.append("".join(letter for letter, _ in run), style)
     return line
 
 

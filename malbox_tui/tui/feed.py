@@ -1,4 +1,5 @@
-"""From the engine's events to the live picture: everything is folded in at once, and shown at most ten times a second.
+"""From the engine's events to the live picture: everything is folded in at once, and shown a few times a second: often enough to be
+live, rarely enough for a slow link.
 
 A gap (the console was too slow), and the first start, read everything anew. When the events end, the engine has stopped.
 """
@@ -15,7 +16,7 @@ from malbox_tui.model.task import FINAL_STATES, OWNED_STATES, TaskState
 from malbox_tui.ports import Client
 from malbox_tui.tui.live import LivePicture
 
-SHOWN_PER_SECOND = 10
+SHOWN_PER_SECOND = 4
 SEEDED_ENDED_TASKS = 60
 SEEDED_OWNED_TASKS = 1000
 

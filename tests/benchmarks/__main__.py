@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import sys
 
-from tests.benchmarks import machine, no_op, pending, usr_bin
+from tests.benchmarks import console, machine, no_op, pending, usr_bin
 
 GROUPS = {
     "machine": [machine.measure],
     "engine": [machine.measure, no_op.measure, pending.measure],
     "usr-bin": [usr_bin.measure],
+    "console": [console.measure],
 }
 
 
 def main(arguments: list[str]) -> int:
     """Measure and print; 2 for a name that isn't there."""
     as_json = "--json" in arguments
-    names = [argument for argument in arguments if argument != "--json"] or ["engine", "usr-bin"]
+    names = [argument for argument in arguments if argument != "--json"] or ["engine", "usr-bin", "console"]
     if unknown := sorted(set(names) - set(GROUPS)):
         sys.stderr.write(f"There is no benchmark {', '.join(unknown)}; there are {', '.join(GROUPS)}.\n")
         return 2

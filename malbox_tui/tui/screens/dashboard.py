@@ -52,7 +52,9 @@ class Dashboard(Screen[None]):
         self._picture = picture
         self._moment = moment
         self._view = 0
+        self._shown = 0
         self._needle = ""
+        self._title: object = None
         self.header = HeaderBar(picture, moment, host)
         self.tasks = TaskTable(ask, moment, id="tasks")
         self.worker_strip = WorkerStrip(picture, moment)
@@ -75,6 +77,9 @@ class Dashboard(Screen[None]):
 
     def on_mount(self) -> None:
         """Titles, and the focus on the tasks."""
+        self.worker_strip.border_title = "Workers"
+        self.timelines.border_title = "Timelines"
+        self.events.border_title = "Events"
         self.tasks.focus()
         self._entitle()
 
@@ -82,7 +87,13 @@ class Dashboard(Screen[None]):
         """Draw what changed."""
         if changes.tasks:
             await self.tasks.fetch()
-        self.tick()
+        self.worker_strip.changed()
+        self._shown += 1
+        if self._shown % 2:
+            self.header.refresh()
+            self.timelines.changed()
+            self.events.changed()
+        self._entitle()
 
     def tick(self) -> None:
         """Draw what moves with time alone."""
@@ -134,9 +145,7 @@ class Dashboard(Screen[None]):
         if self._needle:
             title.append(" · / ")
             title.append_text(sentence(self._needle))
-        self.tasks.border_title = title
-        self.worker_strip.border_title = "Workers"
-        self.timelines.border_title = "Timelines"
-        self.events.border_title = "Events"
+        if title != self._title:
+            self._title = self.tasks.border_title = title
         nothing = overview is None or not any(overview.counts.values())
         self.tasks.hint = HOW_TO_BEGIN if nothing else NONE_MATCHES

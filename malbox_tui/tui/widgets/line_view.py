@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import ClassVar
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
@@ -29,6 +30,7 @@ class LineView(ScrollView):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._drawn: dict[int, Text] = {}
+        """What stands on each line of the screen."""
 
     @abstractmethod
     def line_count(self) -> int:
@@ -53,9 +55,13 @@ class LineView(ScrollView):
             self.virtual_size = Size(self.size.width, count + self.HEADER_LINES)
         width = self.scrollable_content_region.width
         for y in range(self.size.height):
-            text = self._text_at(y, width)
-            if self._drawn.get(y) != text or (self._drawn.get(y) is not None and self._drawn[y].spans != text.spans):
+            text, drawn = self._text_at(y, width), self._drawn.get(y)
+            if text is drawn:
+                continue
+            if drawn is None:
                 self.refresh(Region(0, y, self.size.width, 1))
+            elif (cells := _differing_cells(drawn, text)) is not None:
+                self.refresh(Region(cells[0], y, cells[1] - cells[0], 1))
 
     def render_line(self, y: int) -> Strip:
         """Textual asks for one line of the screen."""
@@ -106,3 +112,30 @@ class LineView(ScrollView):
 
     def _cursor_style(self) -> Style:
         return self.get_component_rich_style("line-view--cursor" if self.has_focus else "line-view--cursor-elsewhere")
+
+
+def _differing_cells(old: Text, new: Text) -> tuple[int, int] | None:
+    """From which cell to which (the last excluded) two lines look different; None when they don't. A wide character counts whole."""
+    if old.plain == new.plain and old.spans == new.spans and old.style == new.style:
+        return None
+    before, after = _cells(old), _cells(new)
+    width = max(len(before), len(after))
+    before += [_NOTHING] * (width - len(before))
+    after += [_NOTHING] * (width - len(after))
+    differing = [cell for cell in range(width) if before[cell] != after[cell]]
+    return (differing[0], differing[-1] + 1) if differing else None
+
+
+_NOTHING = (" ", ())
+
+
+def _cells(text: Text) -> list[tuple[str, tuple[object, ...]]]:
+    """The character and styles of each cell; the second cell of a wide character repeats the first."""
+    styles: list[tuple[object, ...]] = [()] * len(text.plain)
+    for start, end, span_style in text.spans:
+        for place in range(start, min(end, len(styles))):
+            styles[place] = (*styles[place], span_style)
+    cells: list[tuple[str, tuple[object, ...]]] = []
+    for char, style in zip(text.plain, styles, strict=True):
+        cells += [(char, style)] * cell_len(char)
+    return cells

@@ -10,7 +10,7 @@ from textual.message import Message
 
 from malbox_tui.model.queries import MAX_ROWS, TaskFilter, TaskPage, TaskQuery, TaskRecord, TaskSort
 from malbox_tui.tui import keys
-from malbox_tui.tui.columns import Moment, task_header, task_line
+from malbox_tui.tui.columns import Moment, line_depends_on, task_header, task_line
 from malbox_tui.tui.text import plain
 from malbox_tui.tui.widgets.line_view import LineView
 
@@ -35,6 +35,8 @@ class TaskTable(LineView, can_focus=True):
         self._ask = ask
         self._moment = moment
         self._page = _EMPTY
+        self._lines: dict[int, tuple[TaskRecord, object, Text]] = {}
+        """The line of each task of the window, with what it was made from."""
         self.hint: tuple[str, ...] = ()
         """What is shown in the middle when no task matches."""
         self.where = TaskFilter()
@@ -63,6 +65,8 @@ class TaskTable(LineView, can_focus=True):
             around = await self._ask(msgspec.structs.replace(self._query(), around=self.cursor_id))
             page = around if self._place_in(around) is not None else page
         self._page = page
+        ids = {record.task.id for record in page.rows}
+        self._lines = {task_id: line for task_id, line in self._lines.items() if task_id in ids}
         self._put_cursor(before)
         self.changed()
 
@@ -80,7 +84,7 @@ class TaskTable(LineView, can_focus=True):
         if self._page.total == 0:
             return self._hint_line(index, width)
         if 0 <= place < len(self._page.rows):
-            return task_line(self._page.rows[place], width, self._moment())
+            return self._task_line(self._page.rows[place], width)
         return plain("…", self._moment().tone("muted"))
 
     def cursor_index(self) -> int | None:
@@ -133,6 +137,16 @@ class TaskTable(LineView, can_focus=True):
             self.cursor_id = None
             self.refresh()
         self.post_message(self.Moved())
+
+    def _task_line(self, record: TaskRecord, width: int) -> Text:
+        moment = self._moment()
+        stamp = (width, moment.dark, line_depends_on(record, moment))
+        known = self._lines.get(record.task.id)
+        if known is not None and known[1] == stamp and known[0] == record:
+            return known[2]
+        line = task_line(record, width, moment)
+        self._lines[record.task.id] = (record, stamp, line)
+        return line
 
     def _hint_line(self, index: int, width: int) -> Text:
         place = index - HINT_MARGIN
