@@ -136,6 +136,7 @@ class Console:
             from malbox_tui.runtime import open_intake
             from malbox_tui.tui.app import MalboxApp
             from malbox_tui.tui.console import Surroundings
+            from malbox_tui.tui.stderr_guard import stderr_to
 
             surroundings = Surroundings(
                 client=engine.client,
@@ -146,9 +147,10 @@ class Console:
                 paths=self.paths,
                 wishes=self.wishes,
             )
-            app = MalboxApp(surroundings)
-            with asyncio.Runner() as runner:
-                runner.run(_run(app, watchman))
+            with stderr_to(self.options.folders.logs / STDERR_FILE):
+                app = MalboxApp(surroundings)
+                with asyncio.Runner() as runner:
+                    runner.run(_run(app, watchman))
         except Exception as error:
             log.error("the console can't go on", exc_info=error)
             return error

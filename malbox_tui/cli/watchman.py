@@ -5,8 +5,8 @@
 2. SIGTERM drains for `DRAIN_LIMIT_S`, then gives back; a second one, SIGINT and SIGHUP give back at once. Once that is asked for, one
    more signal is forgiven and the next ends the process.
 3. A terminal that is gone counts as SIGHUP, which only the foreground processes of its session are sent.
-4. When the engine has ended and the screen has not followed within `SCREEN_MARGIN_S` (its writer hangs on a stopped or lost
-   terminal), or the engine doesn't end within `end_limit_s` of being asked to give back, `last_resort` ends the process.
+4. When the engine has ended and the screen has not followed within `SCREEN_MARGIN_S` (its writer hangs on a stopped terminal, or
+   died of a lost one), or the engine doesn't end within `end_limit_s` of being asked to give back, `last_resort` ends the process.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ DRAIN_LIMIT_S = 60.0
 """How long running tasks may take to finish after SIGTERM."""
 SCREEN_MARGIN_S = 5.0
 """How long the screen may take to close after the engine has ended."""
+LOST_SCREEN_MARGIN_S = 1.0
+"""The same, where nobody can see it any more."""
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _WAKE, _DISMISS = 0, 255
@@ -72,6 +74,7 @@ class Watchman:
         self._monotonic = monotonic
         self._mode: ShutdownMode | None = None
         self._forgives = True
+        self._hung_up = False
         self._engine: Stoppable | None = None
         self._on_ask: Callable[[ShutdownMode], None] | None = None
         self._give_up_at: float | None = None
@@ -144,10 +147,13 @@ class Watchman:
 
     def _lost_terminal(self) -> None:
         self.terminal_lost = True
-        if self.signal is not signal.SIGHUP:
-            self._hear(signal.SIGHUP)
+        self._hear(signal.SIGHUP)
 
     def _hear(self, number: signal.Signals) -> None:
+        if number is signal.SIGHUP:
+            if self._hung_up:
+                return
+            self._hung_up = True
         log.info("%s came", number.name)
         if self.signal is None:
             self.signal = number
@@ -176,7 +182,8 @@ class Watchman:
     def _look_at_the_time(self) -> None:
         now = self._monotonic()
         if self._engine is not None and self._engine.join(0):
-            self._screen_gone_by = self._screen_gone_by or now + SCREEN_MARGIN_S
+            margin_s = LOST_SCREEN_MARGIN_S if self.terminal_lost else SCREEN_MARGIN_S
+            self._screen_gone_by = self._screen_gone_by or now + margin_s
             if now >= self._screen_gone_by:
                 log.warning("the screen did not close; ending without it")
                 self._end()

@@ -1,0 +1,63 @@
+"""The command, with something in it that a test needs and the product has no switch for.
+
+`slow FOLDER ARGUMENTS…`: with the plugins of FOLDER in place of the built-in ones.
+`broken METHOD ARGUMENTS…`: the engine's door raises when METHOD is called.
+`deaf FILE ARGUMENTS…`: the app hangs on its own thread for good as soon as FILE is there.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from malbox_tui.cli.app import main
+from malbox_tui.ports import Client
+from malbox_tui.runtime import assembly
+from malbox_tui.runtime.engine_thread import EngineThread
+from malbox_tui.tui.app import MalboxApp
+
+
+def slow(folder: str) -> None:
+    assembly.build_engine = functools.partial(assembly.build_engine, plugin_folder=Path(folder))  # type: ignore[assignment]
+
+
+class BrokenDoor:
+    """A client of which one method raises, with a secret among its local variables."""
+
+    def __init__(self, inner: Client, method: str) -> None:
+        self._inner = inner
+        self._method = method
+
+    def __getattr__(self, name: str) -> Any:
+        return self._raise if name == self._method else getattr(self._inner, name)
+
+    async def _raise(self, *_: object) -> None:
+        password = "".join(("hunter", "2"))
+        raise LookupError(f"no such thing \x1b[31m, {len(password)} letters")
+
+
+def broken(method: str) -> None:
+    door = EngineThread.client.fget
+    assert door is not None
+    EngineThread.client = property(lambda thread: BrokenDoor(door(thread), method))  # type: ignore[assignment]
+
+
+def deaf(file: str) -> None:
+    tick = MalboxApp._tick
+
+    def tick_or_hang(app: MalboxApp) -> None:
+        if Path(file).exists():
+            threading.Event().wait()
+        tick(app)
+
+    MalboxApp._tick = tick_or_hang  # type: ignore[method-assign]
+
+
+if __name__ == "__main__":
+    {"slow": slow, "broken": broken, "deaf": deaf}[sys.argv[1]](sys.argv[2])
+    sys.exit(main(sys.argv[3:]))
