@@ -2,7 +2,7 @@
 
 `slow FOLDER ARGUMENTS…`: with the plugins of FOLDER in place of the built-in ones.
 `broken METHOD ARGUMENTS…`: the engine's door raises when METHOD is called.
-`deaf FILE ARGUMENTS…`: the app hangs on its own thread for good as soon as FILE is there.
+`deaf FILE ARGUMENTS…`: asked for help, the app makes FILE and hangs on its own thread for good.
 """
 
 from __future__ import annotations
@@ -48,14 +48,11 @@ def broken(method: str) -> None:
 
 
 def deaf(file: str) -> None:
-    tick = MalboxApp._tick
+    async def hang(app: MalboxApp) -> None:
+        Path(file).touch()
+        threading.Event().wait()
 
-    def tick_or_hang(app: MalboxApp) -> None:
-        if Path(file).exists():
-            threading.Event().wait()
-        tick(app)
-
-    MalboxApp._tick = tick_or_hang  # type: ignore[method-assign]
+    MalboxApp.action_help = hang  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

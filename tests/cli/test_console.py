@@ -333,10 +333,13 @@ os.execv(sys.argv[1], sys.argv[1:])
 """
 
 
-def test_a_screen_that_hangs_is_left_behind_when_the_engine_has_ended(data: Path, samples: Path, tmp_path: Path) -> None:
-    with Terminal(made("deaf", tmp_path / "now", data)) as terminal:
+def test_a_screen_that_hangs_is_left_behind_when_the_engine_has_ended(data: Path, tmp_path: Path) -> None:
+    hangs = tmp_path / "hangs"
+    with Terminal(made("deaf", hangs, data)) as terminal:
         terminal.until(EMPTY)
-        (tmp_path / "now").touch()
+        terminal.press(b"?")
+        while not hangs.exists():
+            assert terminal.process.poll() is None
         terminal.send(signal.SIGINT)
         assert terminal.ended() == 128 + signal.SIGINT
         terminal.assert_as_before()

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.terminal_rig import Terminal
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -21,12 +23,17 @@ def executable(path: Path, script: str) -> Path:
 
 def make(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """make with everything installed already, and a command that prints its arguments, one a line."""
+    return subprocess.run(make_command(tmp_path, *arguments), cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def make_command(tmp_path: Path, *arguments: str) -> list[str]:
+    """See `make`."""
     for stamp in ("venv", "run", "test", "lint", "libvirt"):
         (tmp_path / "stamps").mkdir(exist_ok=True)
         (tmp_path / "stamps" / stamp).touch()
     executable(tmp_path / "bin" / "malbox-tui", "#!/bin/sh\nprintf '<%s>\\n' \"$@\"\n")
     places = [f"STAMPS={tmp_path / 'stamps'}", f"BIN={tmp_path / 'bin'}"]
-    return subprocess.run(["make", *places, *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    return ["make", *places, *arguments]
 
 
 @pytest.mark.parametrize("stamp", ["run", "test", "lint", "libvirt"])
@@ -61,6 +68,26 @@ def test_help_fits_eighty_columns(tmp_path: Path) -> None:
 def test_run_hands_any_path_over_as_it_is_and_prints_nothing_of_its_own(tmp_path: Path, path: str) -> None:
     done = make(tmp_path, "run", f"SAMPLES={path}")
     assert done.stdout == f"<analyze>\n<-->\n<{path}>\n"
+
+
+@pytest.mark.parametrize("path", ["some/folder", "-rf $HOME", "analyze", "a \"b\" 'c'"])
+def test_run_on_a_terminal_opens_the_console_on_any_path(tmp_path: Path, path: str) -> None:
+    with Terminal(make_command(tmp_path, "run", f"SAMPLES={path}")) as terminal:
+        assert terminal.ended() == 0
+        assert terminal.shown == f"<-->\r\n<{path}>\r\n"
+
+
+def test_run_on_a_terminal_without_samples_opens_the_console(tmp_path: Path) -> None:
+    with Terminal(make_command(tmp_path, "run")) as terminal:
+        assert terminal.ended() == 0
+        assert terminal.shown == "<>\r\n"
+
+
+@pytest.mark.parametrize(("environment", "streams"), [({"TERM": "dumb"}, {}), ({}, {"stdin": subprocess.DEVNULL})])
+def test_run_on_half_a_terminal_analyses(tmp_path: Path, environment: dict[str, str], streams: dict[str, int]) -> None:
+    with Terminal(make_command(tmp_path, "run", "SAMPLES=x"), environment, **streams) as terminal:
+        assert terminal.ended() == 0
+        assert terminal.shown == "<analyze>\r\n<-->\r\n<x>\r\n"
 
 
 def test_run_without_samples_finishes_what_is_left_over(tmp_path: Path) -> None:
