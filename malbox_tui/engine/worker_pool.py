@@ -221,13 +221,16 @@ class WorkerPool:
         self._tracker.spawn(self._life(worker), name=f"worker {worker.id[:8]}")
 
     async def _life(self, worker: Worker) -> None:
-        reason = StopReason.ERROR
+        reason, detail = StopReason.ERROR, ""
         try:
             reason = await worker.run(self)
-        finally:
+        except BaseException as error:
             # A worker that broke is replaced; what broke it reaches the loop's exception handler through the tracker.
+            detail = f"{type(error).__name__}: {error}"
+            raise
+        finally:
             del self._workers[worker.id]
-            self._announce(news.WorkerStopped(worker=worker.id, group=worker.group, reason=reason))
+            self._announce(news.WorkerStopped(worker=worker.id, group=worker.group, reason=reason, detail=detail))
             self.balance()
             self._on_shrunk(self.active)
             self._tell_if_empty()

@@ -7,8 +7,9 @@ import asyncio
 import pytest
 
 from malbox_tui.model.commands import PausePool, ResizeGroup, ResumePool, SetPriority
+from malbox_tui.model.errors import StoreError
 from malbox_tui.model.events import GroupResized, WorkerChanged, WorkerStarted, WorkerStopped
-from malbox_tui.model.task import EndedBy, RequirementClass, TaskState
+from malbox_tui.model.task import Claim, EndedBy, RequirementClass, TaskState
 from malbox_tui.model.worker import StopReason, WorkerKind
 from malbox_tui.store.memory import MemoryStore
 from tests.support.rig import EngineRig, ScriptedRunner, states, with_engine
@@ -239,3 +240,26 @@ def test_a_broken_attempt_costs_no_worker_and_the_task_is_tried_again_to_a_cap()
     rig = with_engine(test, runner=runner, max_workers=1)
     assert rig.runner.order == [1, 1, 1, 2]
     assert len(rig.bodies(WorkerStarted)) == 0, "none was started after the first"
+
+
+def test_a_worker_that_breaks_says_why_and_another_takes_its_place_and_its_task() -> None:
+    async def test(rig: EngineRig) -> None:
+        rig.engine._recovery = UnusableRecovery()  # type: ignore[assignment]
+        await rig.add("one", "two")
+        assert states(await rig.all_final()) == [TaskState.COMPLETED] * 2
+        workers = (await rig.engine.overview()).workers
+        assert [worker.kind for worker in workers] == [WorkerKind.BASELINE]
+
+    rig = with_engine(test, runner=ScriptedRunner(raises=[RuntimeError("a bug")]), max_workers=1)
+    first, second = rig.bodies(WorkerStopped)
+    assert (first.reason, first.detail) == (StopReason.ERROR, "StoreError: the disk is gone")  # type: ignore[attr-defined]
+    assert (second.reason, second.detail) == (StopReason.REQUESTED, "")  # type: ignore[attr-defined]
+    assert len(rig.bodies(WorkerStarted)) == 1
+    assert rig.runner.order == [1, 2, 1]
+
+
+class UnusableRecovery:
+    """Fails to put right what an attempt broke, as when the store can't be read; the lease of the task runs out instead."""
+
+    async def after_break(self, _claim: Claim) -> None:
+        raise StoreError("the disk is gone")
