@@ -19,7 +19,7 @@ export MAKE_RUN_SAMPLES := $(value SAMPLES)
 # libvirt's binding is compiled; it is installed as soon as what that takes is there.
 LIBVIRT_STAMP := $(shell pkg-config --exists libvirt 2>/dev/null && command -v cc >/dev/null 2>&1 && echo $(STAMPS)/libvirt)
 
-.PHONY: help run test lint bench system-deps clean
+.PHONY: help run test lint bench screenshots system-deps clean
 
 help: ## what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -52,6 +52,9 @@ lint: $(STAMPS)/lint $(STAMPS)/test ## format, lint, strict types, import contra
 
 bench: $(STAMPS)/test $(LIBVIRT_STAMP) ## measure: make bench [BENCH=name] [JSON=1]
 	@exec $(BIN)/python -m tests.benchmarks $(if $(BENCH),'$(BENCH)') $(if $(JSON),--json)
+
+screenshots: $(STAMPS)/test ## write the pictures of screenshots/ from the golden scenes
+	@exec $(BIN)/python -m tests.golden
 
 system-deps: ## install the Debian packages for isolation and libvirt, as root
 	@if [ "$$(id -u)" != 0 ]; then

@@ -14,6 +14,10 @@ from typing import Any
 
 import pytest
 
+# They change every picture of the console, and Textual reads them when it is imported.
+os.environ.pop("NO_COLOR", None)
+os.environ.pop("TEXTUAL_THEME", None)
+
 FORBID_SKIPS = os.environ.get("MALBOX_TUI_FORBID_SKIPS", "") not in ("", "0")
 
 SYSTEM_FEATURES: dict[str, Callable[[], bool]] = {

@@ -80,8 +80,8 @@ class MalboxApp(App[ShutdownMode]):
         self.theme = DARK
         await self.push_screen(self.dashboard)
         self.run_worker(self._follow(), name="feed")
-        self.set_interval(1 / SHOWN_PER_SECOND, self._show)
-        self.set_interval(1.0, self._tick)
+        self.set_interval(1 / SHOWN_PER_SECOND, self.show_changes)
+        self.set_interval(1.0, self.show_time)
         if self._around.paths:
             self.add_paths(self._around.paths)
 
@@ -102,7 +102,7 @@ class MalboxApp(App[ShutdownMode]):
             self.feed.ended = True
         self.exit(self._leaving or ShutdownMode.GIVE_BACK)
 
-    async def _show(self) -> None:
+    async def show_changes(self) -> None:
         """Draw what changed; one at a time, so that a slow engine is not asked twice."""
         if self._showing or self.picture.overview is None or self.feed.ended:
             return
@@ -120,7 +120,8 @@ class MalboxApp(App[ShutdownMode]):
         finally:
             self._showing = False
 
-    def _tick(self) -> None:
+    def show_time(self) -> None:
+        """Draw what moves with time alone."""
         if self.picture.overview is None:
             return
         self.dashboard.tick()
@@ -262,7 +263,7 @@ class MalboxApp(App[ShutdownMode]):
     def action_toggle_dark(self) -> None:
         """Dark or light."""
         self.theme = LIGHT if self.theme != LIGHT else DARK
-        self._tick()
+        self.show_time()
 
     async def action_ask_quit(self) -> None:
         """Leave; when something runs, ask what is to become of it."""
@@ -357,4 +358,4 @@ class MalboxApp(App[ShutdownMode]):
             return
         self.say_text(shown(outcome.message), bad=not outcome.done)
         self.feed.changes.anything = self.feed.changes.tasks = True
-        await self._show()
+        await self.show_changes()

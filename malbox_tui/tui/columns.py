@@ -19,6 +19,8 @@ from malbox_tui.tui.text import clock_time, fit, joined_cells, plain, sentence, 
 
 BAR_FULL, BAR_EMPTY = "▓", "░"
 SPARKS = "▁▂▃▄▅▆▇█"
+STRONG_ISOLATION = "bubblewrap"
+"""What an engine calls its isolation when nothing is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +193,7 @@ def _notices(overview: Overview, moment: Moment) -> list[Text]:
         notices.append(plain(f" STOPPING ({overview.stopping.replace('_', ' ')}) ", f"bold reverse {moment.tone('late')}"))
     elif overview.paused:
         notices.append(plain(" PAUSED ", f"bold reverse {moment.tone('late')}"))
-    if overview.isolation and "bubblewrap" not in overview.isolation:
+    if overview.isolation not in ("", STRONG_ISOLATION):
         notices.append(plain(" WEAK ISOLATION ", f"bold reverse {moment.tone('bad')}"))
     return notices
 
@@ -253,10 +255,10 @@ def worker_line(worker: WorkerView, task: LiveTask | None, group: GroupView | No
         return fit(joined_cells([*head, _idle_part(worker, group, moment)]), width)
     state = STATES[task.state if task is not None and task.state.is_owned else TaskState.INITIALIZING]
     elapsed = moment.now - (task.spans[-1].start if task is not None and task.spans else worker.since)
-    timing = _deadline_part(task, elapsed, moment, wide=width >= 64)
     fixed = joined_cells(
         [*head, fit(plain(f"{state.glyph} {state.word}", moment.tone(state.tone)), 11), plain(f"#{worker.task_id}", "bold")]
     )
+    timing = _deadline_part(task, elapsed, moment, width - fixed.cell_len - 1)
     room = width - fixed.cell_len - timing.cell_len - 2
     name = plain("") if task is None or room < 4 else fit(plain(task.name), room)
     return fit(joined_cells([fixed, name, timing]), width)
@@ -271,11 +273,13 @@ def _idle_part(worker: WorkerView, group: GroupView | None, moment: Moment) -> T
     return text
 
 
-def _deadline_part(task: LiveTask | None, elapsed: float, moment: Moment, *, wide: bool) -> Text:
+def _deadline_part(task: LiveTask | None, elapsed: float, moment: Moment, room: int) -> Text:
     if task is None or task.state is not TaskState.RUNNING or not task.timeout_s:
         return plain(clock_time(elapsed))
     left = task.timeout_s - elapsed
-    cells = 10 if wide else 5
+    cells = 10 if room >= 34 else 5
+    if room < 17:
+        return plain(f"{clock_time(elapsed)}/{clock_time(task.timeout_s)}")
     full = min(cells, int(cells * elapsed / task.timeout_s))
     colour = moment.tone("bad" if left < 0.1 * task.timeout_s else "running")
     text = plain(f"{clock_time(elapsed)} ")

@@ -47,7 +47,7 @@ DASHBOARD: tuple[Key, ...] = (
     Key("task.retry", "r", "app.retry_task", "r", "retry", "Analyse the content of an ended task again, as a new task"),
     Key("task.raise", "plus,equals_sign", "app.priority(1)", "+", "", "Raise the priority of a waiting task"),
     Key("task.lower", "minus", "app.priority(-1)", "-", "", "Lower the priority of a waiting task"),
-    Key("workers.more", "right_square_bracket", "app.resize(0, 1)", "]", "workers", "One more worker at most (max)"),
+    Key("workers.more", "right_square_bracket", "app.resize(0, 1)", "]", "", "One more worker at most (max)"),
     Key(
         "workers.fewer",
         "left_square_bracket",
@@ -67,7 +67,7 @@ DASHBOARD: tuple[Key, ...] = (
         "filter",
         "Show only tasks whose name holds a text, or whose SHA-256 begins with it",
     ),
-    Key("tasks.next_view", "v", "app.next_view", "v", "view", "Next view: all, active, waiting, ended, failed"),
+    Key("tasks.next_view", "v", "app.next_view", "v", "", "Next view: all, active, waiting, ended, failed"),
     Key("timelines.zoom", "z", "app.zoom", "z", "", "Timelines over 1, 5 or 30 minutes"),
 )
 """What works on the dashboard."""

@@ -164,13 +164,13 @@ def _from_record(record: TaskRecord) -> LiveTask:
     task = record.task
     name = escape(record.sample.names[0].name) if record.sample.names else record.sample.sha256[:12]
     live = LiveTask(task.id, name, task.state, worker=task.worker, timeout_s=task.timeout_s, verdict=task.verdict)
-    at = task.created_at
-    for state in TaskState:
+    at = task.stage_since
+    live.spans.append(Span(task.state, at, task.finished_at))
+    for state in reversed(TaskState):
         spent = task.stages.get(state.value)
         if spent is not None and not state.is_final and state is not task.state:
-            live.spans.append(Span(state, at, at + spent))
-            at += spent
-    live.spans.append(Span(task.state, task.stage_since, task.finished_at))
+            live.spans.insert(0, Span(state, at - spent, at))
+            at -= spent
     return live
 
 

@@ -49,12 +49,17 @@ def heading(text: str, moment: Moment) -> Text:
     return plain(text, f"bold {moment.tone('accent')}")
 
 
-def unread_log_lines(run: PluginRun, log: str, moment: Moment) -> list[Text]:
+def log_lines(run: PluginRun, log: str, moment: Moment) -> list[Text]:
     """A plugin's log, each line escaped; the end of a long one."""
     lines = log.splitlines()
     cut = len(lines) - MAX_LOG_LINES
     title = f"Log of {run.name}" + (f" (the last {MAX_LOG_LINES} of {len(lines)} lines)" if cut > 0 else "")
     return [plain(""), heading(title, moment), *(shown(line) for line in lines[-MAX_LOG_LINES:])]
+
+
+def unreadable_lines(title: str, problem: str, moment: Moment) -> list[Text]:
+    """A result that should be shown and can't be read."""
+    return [plain(""), heading(title, moment), sentence(problem, moment.tone("late"))]
 
 
 def _labelled(label: str, value: Text, moment: Moment) -> Text:

@@ -135,7 +135,7 @@ def test_the_header_never_overflows_and_says_the_most_important_first(width: int
     [
         ({"paused": "paused by ana"}, "PAUSED"),
         ({"stopping": "give_back"}, "STOPPING (give back)"),
-        ({"isolation": "limits only"}, "WEAK ISOLATION"),
+        ({"isolation": "limits only: bubblewrap (bwrap) is not installed"}, "WEAK ISOLATION"),
     ],
 )
 def test_what_must_not_be_missed_stands_at_the_left_even_on_a_narrow_screen(change: dict[str, object], notice: str) -> None:
@@ -163,6 +163,7 @@ def test_a_busy_worker_shows_its_task_its_stage_and_how_long_it_may_take(width: 
     if width >= 50:
         assert "#431" in line.plain
         assert "0:42" in line.plain
+        assert "…" not in line.plain
     if width >= 80:
         assert "invoice_2211.doc" in line.plain
         assert line.plain.rstrip().endswith("4:18")

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Static
 
@@ -34,8 +34,8 @@ class Question(ModalScreen[object]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "harmless", "back", show=False),
-        Binding("left", "app.focus_previous", show=False),
-        Binding("right", "app.focus_next", show=False),
+        Binding("up,left", "app.focus_previous", show=False),
+        Binding("down,right", "app.focus_next", show=False),
     ]
 
     def __init__(self, title: str, lines: Sequence[Text], choices: Sequence[Choice]) -> None:
@@ -51,7 +51,7 @@ class Question(ModalScreen[object]):
             with VerticalScroll(classes="dialog-body", can_focus=False):
                 for line in self._lines:
                     yield Static(line)
-            with Horizontal(classes="dialog-buttons"):
+            with Vertical(classes="dialog-buttons"):
                 for number, choice in enumerate(self._choices):
                     yield Button(
                         plain(choice.label).plain,

@@ -20,7 +20,7 @@ from malbox_tui.tui import keys
 from malbox_tui.tui.columns import Moment
 from malbox_tui.tui.live import LivePicture
 from malbox_tui.tui.report_page import report_lines
-from malbox_tui.tui.task_page import MAX_LOG_BYTES, task_lines, unread_log_lines
+from malbox_tui.tui.task_page import MAX_LOG_BYTES, log_lines, task_lines, unreadable_lines
 
 MAX_REPORT_BYTES = 1024 * 1024
 LOG_RESULT = "log"
@@ -96,7 +96,7 @@ class TaskScreen(Screen[None]):
         try:
             content = await self._client.read(reference, MAX_REPORT_BYTES if is_report else MAX_LOG_BYTES)
         except MalboxError as error:
-            return unread_log_lines(run, str(error), self._moment())
+            return unreadable_lines(f"{'Report' if is_report else 'Log'} of {run.name}", str(error), self._moment())
         if is_report:
             return report_lines(run, content, self._moment())
-        return unread_log_lines(run, content.decode("utf-8", "backslashreplace"), self._moment())
+        return log_lines(run, content.decode("utf-8", "backslashreplace"), self._moment())

@@ -14,6 +14,7 @@ from malbox_tui.tui.text import fit, joined_cells, plain
 from malbox_tui.tui.widgets.line_view import LineView
 
 NAME_CELLS = 14
+NAMES_FROM_WIDTH = 60
 TIMELINE_SECONDS = (60.0, 300.0, 1800.0)
 
 
@@ -85,11 +86,12 @@ class Timelines(LineView):
         """See `LineView`."""
         task = next(islice(reversed(self._picture.tasks.values()), index, None))
         moment, room = self._moment(), self._room(width)
-        label = fit(plain(f"{task.id:>5} {task.name}", moment.tone("muted")), width - room - 1)
+        words = f"{task.id:>5} {task.name}" if width >= NAMES_FROM_WIDTH else f"{task.id:>5}"
+        label = fit(plain(words, moment.tone("muted")), width - room - 1)
         return joined_cells([label, timeline_bar(task, self.seconds, room, moment)])
 
     def _room(self, width: int) -> int:
-        return max(10, width - 7 - (NAME_CELLS if width >= 60 else 0))
+        return max(10, width - 7 - (NAME_CELLS if width >= NAMES_FROM_WIDTH else 0))
 
 
 class EventLog(LineView):

@@ -96,6 +96,11 @@ class TaskTable(LineView, can_focus=True):
         """Ask for other tasks from now on; the next `fetch` brings them."""
         self.where, self.sort = where, sort
 
+    def put_cursor_on(self, task_id: int) -> None:
+        """Put the cursor on a task; the next `fetch` brings it into the window."""
+        self.cursor_id, self._follows_top = task_id, False
+        self.post_message(self.Moved())
+
     def action_cursor(self, rows: int) -> None:
         """Move the cursor."""
         self._move_to((self.cursor_index() or self._cursor_at) + rows)
