@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from malbox_tui.config.settings import PluginSettings
+from malbox_tui.config.settings import Isolation, PluginSettings
 from malbox_tui.model.report import Classification, Confidence, Identification, PluginStatus, Verdict
 from malbox_tui.plugins.registry import BUILTIN_FOLDER
 from malbox_tui.ports import Findings
@@ -77,15 +77,35 @@ def identified(findings: Findings) -> Identification:
     return findings.identification
 
 
-async def test_digests_are_those_of_the_standard_library(tmp_path: Path) -> None:
+async def test_digests_are_those_of_the_reference_tools(tmp_path: Path) -> None:
     sample = bytes(range(256)) * 20_000
     async with rig(tmp_path, plugins=PluginSettings(disabled=("file-type", "yara-x")), plugin_folder=BUILTIN_FOLDER) as subject:
         run = await subject.run(sample)
         digests = json.loads(await subject.content(run, "digests"))
     for name in ("md5", "sha1", "sha256"):
         assert digests[name] == hashlib.new(name, sample).hexdigest()
-    assert digests["ssdeep"].count(":") == 2
+    assert digests["ssdeep"] == "192:z" + "n" * 62 + "b:n", "as ssdeep 2.14.1 prints it"
     assert digests["size_bytes"] == len(sample)
+
+
+async def test_fuzzy_hashes_are_those_of_ssdeep(tmp_path: Path) -> None:
+    samples = {
+        "1536:CLFUHlj6QUM8Jrx1ryVapiWXzp6nwx/6TqBWD9p3AGvF4RftHyRwmlD0Woz3c5QB:SUUk0rWQtXQKyTxfQzvyCc6MyV7": (
+            hashlib.shake_256(b"noise").digest(100_000)
+        ),
+        "768:N/6z4x+fE9KaNgbmZMni1FyTYRor/kdq0PuhojCVsHvUBODI1inMeRk/yFYT2ppN:NSZdA6xcTGtoPSsR": (
+            b"".join(b"line %d of a text that repeats itself a little\n" % number for number in range(1000))
+        ),
+    }
+    async with rig(tmp_path, plugins=PluginSettings(disabled=("file-type", "yara-x")), plugin_folder=BUILTIN_FOLDER) as subject:
+        found = [json.loads(await subject.content(await subject.run(sample), "digests")) for sample in samples.values()]
+    assert [digests["ssdeep"] for digests in found] == list(samples)
+
+
+async def test_without_a_sandbox_too_nothing_is_left_beside_the_results(tmp_path: Path) -> None:
+    async with rig(tmp_path, Isolation.LIMITS, plugin_folder=BUILTIN_FOLDER) as subject:
+        assert all(run.status is PluginStatus.COMPLETED for run in (await subject.findings(EICAR)).runs)
+        assert [path for path in tmp_path.glob("scratch/bench-*/scratch-*/**/*") if path.is_file()] == []
 
 
 async def test_content_is_identified_by_its_bytes(tmp_path: Path) -> None:

@@ -1,13 +1,15 @@
 """The two libraries that are asked, each reduced to an opinion. Their text is cut: it may quote the sample."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
+# onnxruntime has telemetry, which begins when it is imported; pylibmagic makes `magic` find its own libmagic and rules, not the
+# system's. So the order counts.
+# isort: off
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 import onnxruntime
 from magika import Magika
-
-# pylibmagic goes first: it makes `magic` find its own libmagic and rules, not the system's.
-# isort: off
 import pylibmagic  # noqa: F401
 import magic
 # isort: on
@@ -72,7 +74,6 @@ class _SmallMagika(Magika):
     """Magika in one thread and without a memory arena, for which it has no options."""
 
     def _init_onnx_session(self) -> onnxruntime.InferenceSession:
-        onnxruntime.disable_telemetry_events()
         onnxruntime.set_default_logger_severity(3)
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
