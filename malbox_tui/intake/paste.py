@@ -55,7 +55,9 @@ def dropped_paths(text: str, host: str | None = None) -> Dropped:
         return Dropped((), f"More than {MAX_BYTES // 1024} KiB were dropped at once; drop the folder instead of its files.")
     if not text.strip():
         return Dropped((), "What was dropped is empty.")
-    missing, found_before_missing = _bytes(text.strip()), -1
+    if _bytes(text) is None:  # a surrogate that no byte is
+        text = _text(text.encode("utf-8", "surrogatepass"))
+    missing, found_before_missing = _first_named(text), 0
     for candidate in _candidates(text):
         if len(candidate) > MAX_PATHS and _existing(candidate[0]) is not None:
             return Dropped((), f"More than {MAX_PATHS:,} paths were dropped at once; drop the folder instead of its files.")
@@ -258,8 +260,17 @@ def _text(path: bytes) -> str:
     return path.decode("utf-8", "surrogateescape")
 
 
-def _nothing_there(missing: bytes | None, host: str) -> str:
-    looked_for = visible(_text(missing or b""))
+def _first_named(text: str) -> bytes:
+    """What a person would say that the text names first."""
+    first = next(iter(_lines(text)), text).strip()
+    if first[:1] in ("'", '"') or "\\" in first:
+        words = _shell_words(first)
+        first = _text(words[0]) if words else first
+    return _path_of_url(first) or first.encode("utf-8", "surrogateescape")
+
+
+def _nothing_there(missing: bytes, host: str) -> str:
+    looked_for = visible(_text(missing))
     if len(looked_for) > SHOWN_CHARACTERS:
         half = SHOWN_CHARACTERS // 2
         looked_for = f"{looked_for[:half]}…{looked_for[-half:]}"
