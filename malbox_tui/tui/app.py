@@ -159,7 +159,10 @@ class MalboxApp(App[ShutdownMode]):
     def _take_paste(self, text: str) -> bool:
         dropped = self._around.intake.dropped(text)
         if dropped.paths:
-            self.add_paths(dropped.paths)
+            if isinstance(self.screen, AddSamples):
+                self.screen.dismiss(dropped.paths)
+            else:
+                self.add_paths(dropped.paths)
             return True
         if isinstance(self.screen, AddSamples | Prompt):
             return False

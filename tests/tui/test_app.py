@@ -1,0 +1,236 @@
+"""What keys do: each through the app, down to the command that the engine gets."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+from textual import events
+from textual.pilot import Pilot
+
+from malbox_tui.model.commands import (
+    CancelTasks,
+    PausePool,
+    ResizeGroup,
+    ResumePool,
+    RetryTasks,
+    SetPriority,
+    ShutdownMode,
+)
+from malbox_tui.model.task import TaskState
+from malbox_tui.tui import keys
+from malbox_tui.tui.app import MalboxApp
+from malbox_tui.tui.screens.add import AddSamples
+from malbox_tui.tui.screens.dialogs import Help, Question
+from malbox_tui.tui.screens.task import TaskScreen
+from tests.tui.scripted import ScriptedClient, ScriptedIntake, record, surroundings, worker
+
+Play = Callable[[MalboxApp, Pilot[ShutdownMode]], Awaitable[None]]
+
+
+async def _play(play: Play, client: ScriptedClient | None = None, *paths: bytes) -> tuple[MalboxApp, ScriptedClient]:
+    rows = [record(1), record(2, TaskState.RUNNING), record(3, TaskState.PENDING)]
+    client = client or ScriptedClient(rows, [worker(1, 2), worker(2)])
+    app = MalboxApp(surroundings(client, ScriptedIntake(b"/in/a.exe", b"/in/b.exe"), paths=paths))
+    async with app.run_test(size=(120, 40)) as pilot:
+        while app.picture.overview is None or not app.dashboard.tasks.total:
+            await pilot.pause()
+            await app.show_changes()
+        await play(app, pilot)
+    return app, client
+
+
+def engine(app: MalboxApp) -> ScriptedClient:
+    client = app._around.client
+    assert isinstance(client, ScriptedClient)
+    return client
+
+
+async def _until(pilot: Pilot[ShutdownMode], condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(60):
+        while not condition():
+            await pilot.pause()
+
+
+@pytest.mark.parametrize(
+    ("pressed", "action"),
+    [
+        (["p"], PausePool()),
+        (["right_square_bracket"], ResizeGroup(min_workers=2, max_workers=5)),
+        (["left_square_bracket"], ResizeGroup(min_workers=2, max_workers=3)),
+        (["right_curly_bracket"], ResizeGroup(min_workers=3, max_workers=4)),
+        (["left_curly_bracket"], ResizeGroup(min_workers=1, max_workers=4)),
+        (["plus"], SetPriority(task_ids=(3,), priority=2)),
+        (["minus"], SetPriority(task_ids=(3,), priority=0)),
+        (["down", "down", "r"], RetryTasks(task_ids=(1,))),
+        (["c", "down", "enter"], CancelTasks(task_ids=(3,), expected=TaskState.PENDING)),
+        (["down", "c", "down", "enter"], CancelTasks(task_ids=(2,), expected=None)),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else type(value).__name__,
+)
+async def test_a_key_becomes_a_command(pressed: list[str], action: object) -> None:
+    async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
+        await pilot.press(*pressed)
+        await pilot.pause()
+
+    _, client = await _play(play)
+    assert [command.action for command in client.commands] == [action]
+    assert client.commands[0].actor == "operator"
+    assert client.commands[0].key
+
+
+async def test_a_paused_pool_is_resumed_by_the_same_key() -> None:
+    async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
+        await pilot.press("p")
+        await pilot.pause()
+
+    _, client = await _play(play, ScriptedClient([record(1)], paused="paused by ana"))
+    assert [command.action for command in client.commands] == [ResumePool()]
+
+
+@pytest.mark.parametrize("pressed", [["c", "enter"], ["c", "escape"]])
+async def test_the_harmless_answer_has_the_focus(pressed: list[str]) -> None:
+    async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
+        await pilot.press(pressed[0])
+        assert isinstance(app.screen, Question)
+        await pilot.press(*pressed[1:])
+        await pilot.pause()
+        assert not isinstance(app.screen, Question)
+
+    _, client = await _play(play)
+    assert client.commands == []
+
+
+async def test_a_cancel_hits_the_task_that_was_asked_about_also_when_rows_moved_meanwhile() -> None:
+    async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
+        await pilot.press("down", "down", "up", "c")
+        client.put(record(4, TaskState.PENDING), record(5, TaskState.PENDING))
+        await app.dashboard.tasks.fetch()
+        await pilot.press("down", "enter")
+        await pilot.pause()
+
+    client = ScriptedClient([record(1), record(2, TaskState.PENDING), record(3, TaskState.PENDING)])
+    await _play(play, client)
+    assert [command.action for command in client.commands] == [CancelTasks(task_ids=(2,), expected=TaskState.PENDING)]
+
+
+async def test_an_ended_task_is_not_canceled() -> None:
+    async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
+        await pilot.press("end", "c")
+        assert not isinstance(app.screen, Question)
+
+    _, client = await _play(play)
+    assert client.commands == []
+
+
+async def test_what_the_command_line_named_is_submitted_at_the_start() -> None:
+    async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
+        await _until(pilot, lambda: bool(engine(app).offered))
+
+    _, client = await _play(play, None, b"/in/a.exe")
+    assert [name.origin for name in client.offered] == [b"/in/a.exe"]
+
+
+@pytest.mark.parametrize("first", [[], ["slash"], ["a"], ["c"], ["question_mark"], ["enter"]], ids=lambda value: " ".join(value))
+async def test_a_drop_is_taken_whatever_has_the_focus(first: list[str]) -> None:
+    async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
+        await pilot.press(*first)
+        app.post_message(events.Paste("/in/a.exe\n/in/b.exe"))
+        await _until(pilot, lambda: len(engine(app).offered) == 2)
+        assert not isinstance(app.screen, AddSamples)
+
+    _, client = await _play(play)
+    assert [name.origin for name in client.offered] == [b"/in/a.exe", b"/in/b.exe"]
+
+
+async def test_a_path_can_be_typed_and_completed() -> None:
+    async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
+        await pilot.press("a", *"/in/b", "tab")
+        assert isinstance(app.screen, AddSamples)
+        await pilot.press("enter")
+        await _until(pilot, lambda: bool(engine(app).offered))
+
+    _, client = await _play(play)
+    assert [name.origin for name in client.offered] == [b"/in/b.exe"]
+
+
+async def test_a_path_that_is_not_there_is_said_and_the_dialog_stays() -> None:
+    async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
+        await pilot.press("a", *"/nope", "enter")
+        assert isinstance(app.screen, AddSamples)
+        await pilot.press("escape")
+
+    _, client = await _play(play)
+    assert client.offered == []
+
+
+async def test_enter_opens_a_task_and_escape_goes_back() -> None:
+    async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
+        await pilot.press("down", "enter")
+        assert isinstance(app.screen, TaskScreen)
+        assert app.screen.task_id == 2
+        await pilot.press("escape")
+        assert app.screen is app.dashboard
+
+    await _play(play)
+
+
+@pytest.mark.parametrize(
+    ("pressed", "mode"),
+    [
+        (["q", "down", "enter"], ShutdownMode.DRAIN),
+        (["q", "down", "down", "enter"], ShutdownMode.GIVE_BACK),
+        (["q", "down", "down", "down", "enter"], ShutdownMode.CANCEL),
+        (["ctrl+q", "down", "enter"], ShutdownMode.DRAIN),
+    ],
+)
+async def test_leaving_with_tasks_at_work_asks_what_becomes_of_them(pressed: list[str], mode: ShutdownMode) -> None:
+    async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
+        await pilot.press(*pressed)
+        await pilot.pause()
+
+    app, _ = await _play(play)
+    assert app.return_value is mode
+
+
+async def test_leaving_an_idle_console_asks_nothing() -> None:
+    async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
+        await pilot.press("q")
+        await pilot.pause()
+
+    app, _ = await _play(play, ScriptedClient([record(1)]))
+    assert app.return_value is ShutdownMode.GIVE_BACK
+
+
+async def test_a_lost_event_makes_the_console_read_everything_anew() -> None:
+    async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
+        client.put(record(4, TaskState.RUNNING))
+        client.loses_events()
+        await _until(pilot, lambda: 4 in app.picture.tasks)
+        assert app.picture.gaps == 1
+
+    client = ScriptedClient([record(1)])
+    await _play(play, client)
+
+
+async def test_help_names_every_key_and_every_key_has_an_action() -> None:
+    async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
+        await pilot.press("question_mark")
+        assert isinstance(app.screen, Help)
+        await pilot.press("escape")
+        for _, group in keys.GROUPS:
+            for key in group:
+                name = key.action.removeprefix("app.").partition("(")[0]
+                owner = app if key.action.startswith("app.") else app.dashboard.tasks
+                assert hasattr(owner, f"action_{name}"), key.id
+
+    await _play(play)
+    ids = [key.id for _, group in keys.GROUPS for key in group]
+    assert len(ids) == len(set(ids))
+
+
+async def test_no_key_does_two_things_on_one_screen() -> None:
+    for group in (keys.DASHBOARD + keys.EVERYWHERE + keys.TABLE, keys.TASK_SCREEN + keys.EVERYWHERE):
+        pressed = [one for key in group for one in key.keys.split(",")]
+        assert len(pressed) == len(set(pressed))
