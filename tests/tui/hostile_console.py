@@ -19,10 +19,6 @@ from tests.tui.scripted import ScriptedClient, record, surroundings
 def main(kind: str, outcome: Path) -> None:
     waiting = [record(number, TaskState.PENDING) for number in (1, 2, 3)]
     client = engine((*ALL, *PAGES)) if kind == "hostile" else ScriptedClient(waiting)
-        engine((*ALL, *PAGES))
-        if kind == "hostile"
-        else ScriptedClient([record(number, TaskState.PENDING) for number in (1, 2, 3)])
-    )
     app = MalboxApp(surroundings(client, FolderIntake(1 << 20)))
     app.run()
     told = {
