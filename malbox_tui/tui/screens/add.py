@@ -13,7 +13,7 @@ from textual.suggester import Suggester
 from textual.widgets import Input, Static
 
 from malbox_tui.ports import Intake
-from malbox_tui.tui.text import plain, shown
+from malbox_tui.tui.text import plain, sentence, shown
 
 SHOWN_COMPLETIONS = 8
 
@@ -59,7 +59,7 @@ class AddSamples(ModalScreen[Sequence[bytes]]):
         if dropped.paths:
             self.dismiss(dropped.paths)
         else:
-            self.query_one("#completions", Static).update(shown(dropped.problem))
+            self.query_one("#completions", Static).update(sentence(dropped.problem))
 
     def action_complete(self) -> None:
         """Complete as far as there is one way to go on."""
