@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from malbox_tui.engine import clock
 from malbox_tui.engine.cancellation import CancelReason, CancelToken, Interrupted
 from malbox_tui.engine.lifecycle import Lifecycle, until_stored
-from malbox_tui.model.errors import MalboxError, SampleChanged, SampleMissing
+from malbox_tui.model.errors import MalboxError, SampleChanged, SampleMissing, StoreError, StoreFull
 from malbox_tui.model.report import PluginRun, PluginStatus, worst
 from malbox_tui.model.task import Claim, EndedBy, Outcome, Task, TaskState
 from malbox_tui.ports import Findings, PluginBench, PluginJob, PluginRunner, Quarantine, ResultStore, Store
@@ -68,8 +68,7 @@ class Executor:
         try:
             async with attempt.token.interrupts():
                 bench = await place.take()
-                target = bench.inbox / SAMPLE_NAME
-                await until_stored(lambda: self._quarantine.extract(task.sha256, target), f"task {task.id}: its sample")
+                await self._lay_out(task, bench)
             task = self._lifecycle.begin_running(task)
             findings, timed_out = await self._run_plugins(attempt, bench)
             conclusion = _conclude(task, attempt.token, findings, timed_out=timed_out)
@@ -80,6 +79,14 @@ class Executor:
         except MalboxError as error:
             conclusion = Outcome(TaskState.FAILED, EndedBy.PLUGIN_ERROR, str(error))
         await self._stop(attempt, task, place, findings, conclusion)
+
+    async def _lay_out(self, task: Task, bench: PluginBench) -> None:
+        """Put the sample into the inbox. A full disk is waited for, since someone frees it; nobody mends another fault unasked."""
+        target = bench.inbox / SAMPLE_NAME
+        try:
+            await until_stored(lambda: self._quarantine.extract(task.sha256, target), f"task {task.id}: its sample", StoreFull)
+        except StoreError as error:
+            raise StoreError(f"The sample could not be laid out: {error}") from error
 
     async def _run_plugins(self, attempt: Attempt, bench: PluginBench) -> tuple[Findings, bool]:
         task = attempt.claim.task

@@ -125,13 +125,16 @@ class Lifecycle:
         await until_stored(lambda: self._store.write(change), f"task {before.id}: that it is {after.state}")
 
 
-async def until_stored(write: Callable[[], Awaitable[object]], what: str) -> None:
-    """Do `write`, again and again while the store fails: what an attempt came to is not to be lost. `what` names it in the log."""
+async def until_stored(write: Callable[[], Awaitable[object]], what: str, waits_out: type[StoreError] = StoreError) -> None:
+    """Do `write`, again and again while the store fails: what an attempt came to is not to be lost. `what` names it in the log.
+
+    Raises what is no `waits_out`.
+    """
     while True:
         try:
             await write()
             return
-        except StoreError as error:
+        except waits_out as error:
             log.warning("%s could not be stored: %s; trying again in %g s", what, error, STORE_RETRY_S)
         await clock.sleep(STORE_RETRY_S)
 

@@ -7,7 +7,7 @@ import pytest
 
 from malbox_tui.engine import clock
 from malbox_tui.model.commands import CancelTasks, PausePool, RetryTasks, SetPriority, Shutdown, ShutdownMode
-from malbox_tui.model.errors import PluginUnavailable, SampleChanged, StoreFull
+from malbox_tui.model.errors import PluginUnavailable, SampleChanged, StoreError, StoreFull
 from malbox_tui.model.events import TaskCanceled, TaskCompleted, TaskCreated, TaskGivenBack, TaskStageChanged, TaskStarting
 from malbox_tui.model.report import PluginStatus
 from malbox_tui.model.submission import Accepted, Duplicate, Refused
@@ -99,6 +99,17 @@ def test_a_full_disk_while_the_sample_is_laid_out_is_waited_for() -> None:
         assert task.stages["initializing"] == pytest.approx(3.0, abs=0.1)
 
     with_engine(test)
+
+
+def test_a_sample_that_cannot_be_laid_out_for_another_reason_fails_its_task_and_frees_the_worker() -> None:
+    async def test(rig: EngineRig) -> None:
+        rig.quarantine.extract_raises.extend([StoreError("Permission denied.")] * 2)
+        await rig.add("one", "two", "three")
+        tasks = await rig.all_final(within_s=60.0)
+        assert states(tasks) == [TaskState.FAILED, TaskState.FAILED, TaskState.COMPLETED]
+        assert tasks[1].reason == "The sample could not be laid out: Permission denied."
+
+    with_engine(test, max_workers=1)
 
 
 def test_a_plugin_that_cannot_start_fails_the_task_in_words() -> None:
