@@ -98,7 +98,8 @@ def test_run_without_samples_finishes_what_is_left_over(tmp_path: Path) -> None:
 
 def test_help_names_the_targets_a_person_types(tmp_path: Path) -> None:
     shown = make(tmp_path, "help").stdout
-    assert [line.split()[0] for line in shown.splitlines()] == ["help", "run", "test", "lint", "bench", "system-deps", "clean"]
+    targets = ["help", "run", "test", "lint", "bench", "screenshots", "system-deps", "clean"]
+    assert [line.split()[0] for line in shown.splitlines()] == targets
 
 
 def test_an_environment_that_works_is_left_as_it_is() -> None:
