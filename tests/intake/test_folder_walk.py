@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from malbox_tui.intake import regular_file
 from malbox_tui.intake.folder_walk import FolderIntake
+from malbox_tui.intake.regular_file import RegularFile
 from malbox_tui.model.errors import RefusedContent
 from malbox_tui.model.submission import Offer
 from malbox_tui.ports import Intake
@@ -180,6 +182,32 @@ async def test_a_file_put_in_place_of_an_offered_one_is_not_what_is_read(tmp_pat
     assert await outcome(offer) == b"checked"
 
 
+@pytest.mark.parametrize("put_there", ["a link to a file", "a folder", "a FIFO"])
+def test_what_takes_a_names_place_after_the_first_look_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, put_there: str
+) -> None:
+    (tmp_path / "secret").write_bytes(b"secret")
+    path = tmp_path / "name"
+    path.write_bytes(b"harmless")
+    puts = {
+        "a link to a file": lambda: path.symlink_to(tmp_path / "secret"),
+        "a folder": path.mkdir,
+        "a FIFO": lambda: os.mkfifo(path),
+    }
+    look_at = regular_file.look_at
+
+    def look_and_lose(name: bytes, folder: int | None) -> os.stat_result:
+        found = look_at(name, folder)
+        path.unlink()
+        puts[put_there]()
+        return found
+
+    monkeypatch.setattr(regular_file, "look_at", look_and_lose)
+    with open_descriptors_unchanged(), pytest.raises(RefusedContent) as refusal:
+        RegularFile.open(bytes(path), None, MAX_BYTES)
+    assert refusal.value.code == {"a link to a file": "link", "a folder": "folder", "a FIFO": "fifo"}[put_there]
+
+
 async def test_a_thousand_levels_and_a_path_longer_than_the_system_takes(tmp_path: Path) -> None:
     levels, name = 1000, "d" * 40
     folder = os.open(tmp_path, os.O_RDONLY)
@@ -251,7 +279,9 @@ async def test_the_engines_own_data_folder_is_refused_when_it_is_met(tmp_path: P
 
 UNREADABLE = """
 import asyncio, sys
+from malbox_tui.intake import regular_file
 from malbox_tui.intake.folder_walk import FolderIntake
+from malbox_tui.intake.regular_file import RegularFile
 async def main():
     async for offer in FolderIntake(1 << 20).offers([sys.argv[1].encode()]):
         print(offer.name.name.decode(), offer.refusal.code if offer.refusal else "content")
