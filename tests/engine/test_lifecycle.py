@@ -9,10 +9,10 @@ from malbox_tui.engine import clock
 from malbox_tui.model.commands import CancelTasks, PausePool, RetryTasks, SetPriority, Shutdown, ShutdownMode
 from malbox_tui.model.errors import PluginUnavailable, SampleChanged, StoreError, StoreFull
 from malbox_tui.model.events import TaskCanceled, TaskCompleted, TaskCreated, TaskGivenBack, TaskStageChanged, TaskStarting
-from malbox_tui.model.report import PluginStatus
+from malbox_tui.model.report import PluginRun, PluginStatus
 from malbox_tui.model.submission import Accepted, Duplicate, Refused
 from malbox_tui.model.task import EndedBy, TaskState
-from malbox_tui.ports import PluginBench
+from malbox_tui.ports import PluginBench, StopSignal
 from malbox_tui.store.memory import MemoryStore
 from tests.support.rig import CLEAN_RUN, MALICIOUS, EngineRig, ScriptedRunner, states, survivor, with_engine
 from tests.support.virtual_time import settle_loop
@@ -76,6 +76,20 @@ def test_the_analysis_timeout_ends_a_task_and_keeps_what_there_is() -> None:
         assert task.stages["running"] == pytest.approx(30.0)
 
     with_engine(test, timeout_s=30.0, runner=ScriptedRunner(seconds=1e6))
+
+
+def test_finished_work_is_kept_when_its_time_is_over_in_that_moment() -> None:
+    class FinishesWhenAsked(ScriptedRunner):
+        async def _finish(self, stop: StopSignal) -> tuple[PluginRun, ...]:
+            await stop.wait()
+            return self.runs
+
+    async def test(rig: EngineRig) -> None:
+        await rig.add("sample")
+        task = (await rig.all_final())[1]
+        assert (task.state, task.ended_by) == (TaskState.COMPLETED, EndedBy.FINISHED)
+
+    with_engine(test, runner=FinishesWhenAsked(), timeout_s=5.0)
 
 
 def test_a_damaged_sample_fails_its_task_alone() -> None:
@@ -333,8 +347,9 @@ def test_an_attempt_that_another_engine_took_over_records_nothing() -> None:
         await rig.until(lambda: bool(rig.runner.running))
         owned = rig.store._tasks[1]
         rig.store._put(msgspec.structs.replace(owned, token="another", lease_until=1e12))
+        await rig.pass_time(15.0)
+        assert rig.runner.running == set(), "it is told at the next renewal, and stops"
         await rig.pass_time(100.0)
-        assert rig.runner.running == set()
         task = await rig.task(1)
         assert (task.state, task.token) == (TaskState.RUNNING, "another")
         rig.store._put(msgspec.structs.replace(task, lease_until=0.0))
