@@ -15,6 +15,8 @@ from malbox_tui.store.durable import SHARED_FROM, Durable, GroupSync
 from malbox_tui.store.quarantine import CartQuarantine
 from malbox_tui.store.results import FileResultStore
 
+PATIENCE_S = 30.0
+
 
 def entry(folder: Path, name: str) -> Durable:
     source = folder / f"{name}.new"
@@ -115,7 +117,7 @@ async def test_nobody_is_told_that_a_content_is_kept_before_its_round_has_ended(
     await quarantine.open()
     with HeldRounds(monkeypatch) as rounds:
         storing = asyncio.ensure_future(quarantine.store(_chunks(b"content"), 100))  # noqa: TID251 - the test's own
-        await asyncio.to_thread(rounds.begun.wait)
+        assert await asyncio.to_thread(rounds.begun.wait, PATIENCE_S)
         assert not storing.done()
         assert list(tmp_path.rglob("*.cart")) == []
         rounds.go_on.set()
@@ -132,7 +134,7 @@ async def test_results_are_settled_only_when_their_round_has_ended(tmp_path: Pat
     reference = writer.commit()
     with HeldRounds(monkeypatch) as rounds:
         settling = asyncio.ensure_future(results.settle(1, "token"))  # noqa: TID251 - the test's own
-        await asyncio.to_thread(rounds.begun.wait)
+        assert await asyncio.to_thread(rounds.begun.wait, PATIENCE_S)
         assert not settling.done()
         rounds.go_on.set()
         await settling
