@@ -169,7 +169,7 @@ def test_no_sequence_of_theirs_reaches_the_terminal(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     folder = folder_of_names(tmp_path / "in")
     with PtyConsole(PROGRAM, "hostile", tmp_path / "outcome") as terminal:
-        terminal.until("Workers", "[link=http", "gpj.rtl")
+        terminal.until(f"all {len(ALL) + len(PAGES)}", "[link=http", "gpj.rtl")
         for number in range(len(ALL) + len(PAGES), len(ALL), -1):
             terminal.press(b"\r").until(f"Task {number} ")
             terminal.press(b"\x1b[6~\x1b[6~\x1b[F").press(b"r").until("RetryTasks")
@@ -198,7 +198,7 @@ def test_drops_are_samples_whatever_they_are_made_of_and_wherever_they_fall(tmp_
     for path in paths:
         Path(os.fsdecode(path)).write_bytes(b"x")
     with PtyConsole(PROGRAM, "plain", tmp_path / "outcome") as terminal:
-        terminal.until("Workers", "sample-003")
+        terminal.until("all 3", "sample-003")
         terminal.press(b"\xff\xc3(").press(b"\x1b[M" + bytes([32, 250, 255]))
         terminal.press(paths[0] + b" ").until("1 added")
         terminal.press(b"\x1b[200~" + b"\n".join(paths[1:3]) + b"\x1b[201~").until("2 added")
