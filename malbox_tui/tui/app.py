@@ -48,6 +48,10 @@ from malbox_tui.tui.text import plain, sentence, shown
 from malbox_tui.tui.themes import DARK, LIGHT, THEMES
 
 
+_BEGINNINGS_OF_A_DROP = ("/", "'", '"', "\\", "~", "file:")
+"""How terminals begin the text of a drop: with an absolute path, quoted, escaped or as a URL."""
+
+
 class MalboxApp(App[ShutdownMode]):
     """The console. It ends when the engine has ended; its return value is how the operator left."""
 
@@ -157,6 +161,9 @@ class MalboxApp(App[ShutdownMode]):
         self.say_text(text, bad=not any(isinstance(receipt, Accepted) for receipt in account.receipts) and bool(refused))
 
     def _take_paste(self, text: str) -> bool:
+        if isinstance(self.screen, Prompt) and not text.lstrip().startswith(_BEGINNINGS_OF_A_DROP):
+            # A word to search for, even if a file of the working folder has that name.
+            return False
         dropped = self._around.intake.dropped(text)
         if dropped.paths:
             if isinstance(self.screen, AddSamples):

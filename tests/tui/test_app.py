@@ -144,6 +144,23 @@ async def test_a_drop_is_taken_whatever_has_the_focus(first: list[str]) -> None:
     assert [name.origin for name in client.offered] == [b"/in/a.exe", b"/in/b.exe"]
 
 
+async def test_a_word_pasted_into_the_filter_is_a_word_also_when_a_file_has_that_name() -> None:
+    async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
+        await pilot.press("slash")
+        app.post_message(events.Paste("a.exe"))
+        await pilot.pause()
+        await pilot.press("enter")
+        assert app.dashboard.needle == "a.exe"
+
+    rows = [record(1)]
+    client = ScriptedClient(rows)
+    app = MalboxApp(surroundings(client, ScriptedIntake(b"a.exe")))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await _until(pilot, lambda: app.picture.overview is not None)
+        await play(app, pilot)
+    assert client.offered == []
+
+
 async def test_a_path_can_be_typed_and_completed() -> None:
     async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
         await pilot.press("a", *"/in/b", "tab")
