@@ -46,11 +46,20 @@ _SEEN = msgspec.json.Decoder(_Seen)
 
 
 async def probe_bubblewrap() -> Probe:
-    """Start a process behind bubblewrap and let it look around."""
+    """Start a process behind bubblewrap and let it look around. Raises `ConfinementUnavailable` when the host has no room to try."""
     try:
         walls = bubblewrap.find()
     except LookupError as exc:
         return Probe(False, str(exc.args[0]), REMEDY)
+    try:
+        return await _try_in_a_folder(walls)
+    except OSError as exc:
+        raise ConfinementUnavailable(
+            f"Whether plugins can be isolated could not be tried: {exc}. Make room there, or set TMPDIR to a folder that has some."
+        ) from exc
+
+
+async def _try_in_a_folder(walls: Walls) -> Probe:
     with tempfile.TemporaryDirectory(prefix="malbox-probe-") as folder:
         inbox = Path(folder) / "inbox"
         inbox.mkdir()
@@ -71,7 +80,7 @@ async def probe_bubblewrap() -> Probe:
 
 
 async def choose(isolation: Isolation) -> Confinement:
-    """The walls for a setting. Raises `ConfinementUnavailable` when bubblewrap is required and doesn't work."""
+    """The walls for a setting. Raises `ConfinementUnavailable` when bubblewrap is required and doesn't work, or can't be tried."""
     if isolation is Isolation.LIMITS:
         return Confinement(LimitsOnly(), "limits only, as configured", Probe(False, 'not tried: isolation = "limits"'))
     probe = await probe_bubblewrap()

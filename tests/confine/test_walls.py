@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -177,6 +178,15 @@ async def test_a_bubblewrap_that_fails_is_said_with_its_own_words(monkeypatch: p
     assert not probe.works
     assert "No permissions to create new namespace" in probe.reason
     assert "unprivileged_userns_clone" in probe.remedy
+
+
+async def test_a_host_without_room_to_try_bubblewrap_is_told_so_instead_of_given_weaker_walls(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    await walls_of(Isolation.REQUIRED)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    with pytest.raises(ConfinementUnavailable, match=r"could not be tried: .*/gone/.*TMPDIR"):
+        await choose(Isolation.AUTO)
 
 
 PLAIN_USER = """
