@@ -57,11 +57,13 @@ class HostBench:
         await asyncio.to_thread(self._clear)
 
     async def close(self) -> None:
-        """End all processes and remove the folders."""
-        async with asyncio.TaskGroup() as group:
-            for seat in self._seats:
-                group.create_task(seat.close())
-        await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
+        """End all processes and remove the folders. Cancelled: they are killed at once, and the folders removed all the same."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                for seat in self._seats:
+                    group.create_task(seat.close())
+        finally:
+            await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
 
     async def _together(self, seats: Sequence[Seat], job: PluginJob) -> list[_Outcome]:
         async with asyncio.TaskGroup() as group:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import itertools
+import os
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -12,8 +14,9 @@ from malbox_tui.config.settings import Settings
 from malbox_tui.confine.marks import kill_marked
 from malbox_tui.confine.probe import Confinement, choose
 from malbox_tui.confine.work import Limits
-from malbox_tui.model.errors import PluginUnavailable
+from malbox_tui.model.errors import PluginUnavailable, StoreError
 from malbox_tui.model.events import EventBody
+from malbox_tui.model.sample import escape
 from malbox_tui.plugins.bench import HostBench
 from malbox_tui.plugins.registry import BUILTIN_FOLDER, HostPlugin, find_plugins
 from malbox_tui.plugins.seat import Surroundings
@@ -50,7 +53,7 @@ class HostPluginRunner:
     async def open(self) -> Sequence[PluginInfo]:
         """Read the manifests and find out how to confine; processes start with the first task of a bench.
 
-        Raises `ManifestError`, `ConfigError`, `ConfinementUnavailable`, `PluginUnavailable`.
+        Raises `ManifestError`, `ConfigError`, `ConfinementUnavailable`, `PluginUnavailable`, `StoreError`.
         """
         self._plugins = await asyncio.to_thread(find_plugins, self._settings.plugins, self._plugin_folder)
         self._confinement = await choose(self._settings.confinement.isolation)
@@ -58,14 +61,17 @@ class HostPluginRunner:
         return [plugin.info for plugin in self._plugins]
 
     async def acquire(self) -> PluginBench:
-        """An idle bench, the one used last (its processes are warm), else a new one."""
+        """An idle bench, the one used last (its processes are warm), else a new one. Raises `PluginUnavailable`."""
         if self._closed or self._confinement is None:
             raise PluginUnavailable("host", "the plugins are not open")
         if self._idle:
             bench = self._idle.pop()
         else:
             bench = HostBench(self._scratch_folder / f"bench-{next(self._numbers)}", self._plugins, self._around())
-            await asyncio.to_thread(bench.prepare)
+            try:
+                await asyncio.to_thread(bench.prepare)
+            except OSError as exc:
+                raise PluginUnavailable("host", f"its folder can't be made: {exc.strerror or exc}") from exc
         self._used.add(bench)
         return bench
 
@@ -118,10 +124,31 @@ class HostPluginRunner:
         )
 
     def _fresh_folder(self) -> None:
+        """The folder itself stays: it may be a mount, or lie where nothing may be made."""
         kill_marked(self._scratch_folder)
-        if self._scratch_folder.exists():
-            shutil.rmtree(self._scratch_folder)
-        self._scratch_folder.mkdir(mode=0o700, parents=True)
+        try:
+            self._scratch_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if self._scratch_folder.is_symlink():
+                raise NotADirectoryError(errno.ENOTDIR, "it is a link, and not followed to remove things")
+            self._scratch_folder.chmod(0o700)
+            for entry in self._scratch_folder.iterdir():
+                _remove(entry)
+        except OSError as exc:
+            shown = escape(bytes(self._scratch_folder))
+            raise StoreError(f"The scratch folder {shown} can't be emptied: {exc.strerror or exc}. Empty it yourself.") from exc
+
+
+def _remove(entry: Path) -> None:
+    """A file, a link, or a folder with all that is in it, also where its owner may not look."""
+    if entry.is_symlink() or not entry.is_dir():
+        entry.unlink()
+        return
+    entry.chmod(0o700)
+    for folder, names, _files in os.walk(entry):
+        for inner in (Path(folder, name) for name in names):
+            if not inner.is_symlink():
+                inner.chmod(0o700)
+    shutil.rmtree(entry)
 
 
 async def _close_all(benches: Sequence[HostBench]) -> None:

@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 from malbox_tui.config.settings import Isolation
-from malbox_tui.model.errors import PluginUnavailable, StoreFull
+from malbox_tui.model.errors import PluginUnavailable, StoreError, StoreFull
 from malbox_tui.model.events import PluginResultAvailable, PluginStarted, PluginStopped
 from malbox_tui.model.report import Classification, PluginStatus, Verdict
 from malbox_tui.ports import PluginJob
 from tests.confine.rig import DEADLINE_S, Stop, rig, write_plugin
+from tests.support.virtual_time import settle_loop
 
 BOTH = pytest.mark.parametrize("isolation", [Isolation.REQUIRED, Isolation.LIMITS])
 
@@ -167,6 +168,55 @@ async def test_leftovers_of_a_killed_engine_are_removed(tmp_path: Path) -> None:
         assert not stale.exists()
         assert (await subject.run()).status is PluginStatus.COMPLETED
         assert (tmp_path / "scratch").stat().st_mode & 0o777 == 0o700
+
+
+async def test_leftovers_that_nobody_may_look_into_are_removed_and_nothing_that_a_link_leads_to(tmp_path: Path) -> None:
+    write_plugin(tmp_path / "plugins", "pass")
+    outside = tmp_path / "outside"
+    outside.mkdir(mode=0o750)
+    (outside / "kept").touch()
+    closed = tmp_path / "scratch" / "bench-1" / "closed"
+    (closed / "inner").mkdir(parents=True)
+    (closed / "inner" / "file").touch()
+    (closed / "link").symlink_to(outside)
+    (tmp_path / "scratch" / "link").symlink_to(outside)
+    closed.chmod(0)
+    async with rig(tmp_path):
+        assert list((tmp_path / "scratch").iterdir()) == []
+    assert (outside / "kept").exists()
+    assert outside.stat().st_mode & 0o777 == 0o750
+
+
+async def test_a_scratch_folder_that_is_a_link_is_refused_in_words(tmp_path: Path) -> None:
+    write_plugin(tmp_path / "plugins", "pass")
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "kept").touch()
+    (tmp_path / "scratch").symlink_to(tmp_path / "outside")
+    with pytest.raises(StoreError, match=r"scratch folder .*/scratch can't be emptied: it is a link"):
+        async with rig(tmp_path):
+            pass
+    assert (tmp_path / "outside" / "kept").exists()
+
+
+async def test_a_bench_whose_folder_cannot_be_made_is_said_in_words(tmp_path: Path) -> None:
+    write_plugin(tmp_path / "plugins", "pass")
+    async with rig(tmp_path) as subject:
+        (tmp_path / "scratch" / "bench-1").touch()
+        with pytest.raises(PluginUnavailable, match="its folder can't be made: File exists"):
+            await subject.runner.acquire()
+        assert (await subject.run()).status is PluginStatus.COMPLETED
+
+
+async def test_a_trim_that_is_cut_short_leaves_no_folder(tmp_path: Path) -> None:
+    write_plugin(tmp_path / "plugins", "pass")
+    async with rig(tmp_path) as subject:
+        await subject.run()
+        async with asyncio.TaskGroup() as group:
+            trimming = group.create_task(subject.runner.trim(0))
+            await settle_loop(3)
+            assert not trimming.done(), "its process was asked to stop, and is waited for"
+            trimming.cancel()
+        assert list((tmp_path / "scratch").iterdir()) == []
 
 
 async def test_two_benches_work_at_the_same_time(tmp_path: Path) -> None:
