@@ -47,7 +47,6 @@ from malbox_tui.tui.styles import styles_folder
 from malbox_tui.tui.text import plain, sentence, shown
 from malbox_tui.tui.themes import DARK, LIGHT, THEMES
 
-
 _BEGINNINGS_OF_A_DROP = ("/", "'", '"', "\\", "~", "file:")
 """How terminals begin the text of a drop: with an absolute path, quoted, escaped or as a URL."""
 
