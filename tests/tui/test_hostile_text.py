@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
 from textual import events
 from textual.pilot import Pilot
 from textual.widgets import Input
@@ -25,6 +26,8 @@ from malbox_tui.tui.screens.task import TaskScreen
 from tests.tui.hostile import ALL, NAMES, PAGES, engine
 from tests.tui.pty_console import PtyConsole
 from tests.tui.scripted import ScriptedClient, ScriptedIntake, surroundings
+
+pytestmark = pytest.mark.slow
 
 PROGRAM = "tests.tui.hostile_console"
 SIZE, TALL = (150, 45), (150, 200)
