@@ -6,6 +6,7 @@ them a cancelled caller could leave it open. `Connection.run` crosses once, so a
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -43,5 +44,10 @@ def _read_only(path: Path) -> sqlite3.Connection:
 
 async def _connected(connector: Callable[[], sqlite3.Connection]) -> Connection:
     connection = Connection(connector, iter_chunk_size=64)
-    await connection
+    try:
+        await connection
+    except BaseException:
+        # Its thread answers once more, to a loop that may have closed by then.
+        await asyncio.to_thread(connection._thread.join)
+        raise
     return connection

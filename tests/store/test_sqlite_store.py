@@ -334,6 +334,14 @@ async def test_a_reader_of_a_store_that_is_not_there_says_so_and_makes_none(path
         await SqliteReader(path).open()
 
 
+async def test_a_reader_of_what_can_not_be_opened_says_so_and_leaves_no_thread_to_answer_a_closed_loop(path: Path) -> None:
+    path.mkdir()
+    before = set(threading.enumerate())
+    with pytest.raises(StoreError, match="could not be used"):
+        await SqliteReader(path).open()
+    assert not any(thread.name.endswith("(_connection_worker_thread)") for thread in set(threading.enumerate()) - before)
+
+
 async def test_a_reader_can_read_a_store_that_nobody_has_open(path: Path) -> None:
     store = sqlite_store(path)
     await store.open(ignore)
