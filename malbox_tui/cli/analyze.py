@@ -23,6 +23,7 @@ from malbox_tui.cli.output import tell
 from malbox_tui.cli.progress import Progress, progress_on_stderr
 from malbox_tui.cli.tally import EXIT_NOT_ALL_COMPLETED, EXIT_NOTHING_ACCEPTED, EXIT_OK, Tally
 from malbox_tui.cli.text import counted, sentence
+from malbox_tui.cli.troubles import troubles_told
 from malbox_tui.config.settings import Settings
 from malbox_tui.model.commands import ShutdownMode
 from malbox_tui.model.errors import ConfigError, EngineStopped, MalboxError
@@ -119,12 +120,13 @@ class Analysis:
         except BaseException:
             progress.close()
             raise
-        try:
-            self._interruption.on_first(lambda: engine.stop(ShutdownMode.GIVE_BACK))
-            return self._with_engine(engine, progress, began_at)
-        finally:
-            engine.stop(ShutdownMode.GIVE_BACK)
-            self._wait_for_end(engine)
+        with troubles_told(progress.note, time.monotonic):
+            try:
+                self._interruption.on_first(lambda: engine.stop(ShutdownMode.GIVE_BACK))
+                return self._with_engine(engine, progress, began_at)
+            finally:
+                engine.stop(ShutdownMode.GIVE_BACK)
+                self._wait_for_end(engine)
 
     def _with_engine(self, engine: EngineThread, progress: Progress, began_at: float) -> int:
         reporter: Reporter = (

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 
 from malbox_tui.cli.text import sentence
@@ -12,6 +14,16 @@ from malbox_tui.model.errors import StoreError
 
 _MAX_BYTES = 5 * 1024 * 1024
 _KEPT_FILES = 3
+
+
+class _PrivateFile(RotatingFileHandler):
+    """For the owner alone: it holds names. That it can't be written is nothing to disturb the terminal for."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's name
+        """The record is lost."""
+
+    def _open(self) -> TextIOWrapper:
+        return open(self.baseFilename, "a", encoding=self.encoding, errors=self.errors, opener=_for_the_owner)
 
 
 class _SafeFormatter(logging.Formatter):
@@ -28,11 +40,13 @@ def log_to_file(folders: DataFolders, level: str) -> None:
     """
     path = folders.logs / "malbox-tui.log"
     try:
-        handler = RotatingFileHandler(
-            path, maxBytes=_MAX_BYTES, backupCount=_KEPT_FILES, encoding="utf-8", errors="backslashreplace"
-        )
+        handler = _PrivateFile(path, maxBytes=_MAX_BYTES, backupCount=_KEPT_FILES, encoding="utf-8", errors="backslashreplace")
     except OSError as exc:
         raise StoreError(f"The log file {shown_path(path)} can't be written: {exc.strerror or exc}.") from exc
     handler.setFormatter(_SafeFormatter("%(asctime)s %(levelname)s %(name)s [%(process)d] %(message)s"))
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     logging.captureWarnings(capture=True)
+
+
+def _for_the_owner(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
