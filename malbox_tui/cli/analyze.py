@@ -51,8 +51,8 @@ def analyze(
 ) -> int:
     """Analyse files and folders, and what earlier runs left over, until all is final.
 
-    Exit code 0: all completed; 1: some failed, timed out or were canceled, or the run was interrupted; 2: wrong usage, or nothing
-    was accepted. Ctrl+C gives running attempts back; the next run finishes them.
+    Exit code 0: all completed; 1: some failed, timed out, were canceled or could not be kept, or the run was interrupted; 2: wrong
+    usage, or nothing was accepted. Ctrl+C gives running attempts back; the next run finishes them.
 
     Parameters
     ----------

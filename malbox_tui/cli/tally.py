@@ -16,6 +16,9 @@ EXIT_OK = 0
 EXIT_NOT_ALL_COMPLETED = 1
 EXIT_NOTHING_ACCEPTED = 2
 
+_NOT_KEPT = "store_failed"
+"""The code of a refusal that is no fault of what was offered."""
+
 
 class Tally:
     """Counts as they stand. Ids are kept for each task, receipts only of what did not become a task."""
@@ -91,11 +94,12 @@ class Tally:
             self._duplicate_classifications[verdict.classification.value] += 1
 
     def exit_code(self) -> int:
-        """0: all completed, 1: some did not, 2: nothing was accepted and nothing was left over."""
+        """0: all completed, 1: some did not, or could not be kept, 2: nothing was accepted and nothing was left over."""
         if not self.ended and not self.waiting and not self.duplicates:
             return EXIT_NOTHING_ACCEPTED
         all_completed = not self.waiting and all(state is TaskState.COMPLETED for state in self.ended.values())
-        return EXIT_OK if all_completed else EXIT_NOT_ALL_COMPLETED
+        all_kept = not any(receipt.refusal.code == _NOT_KEPT for receipt in self.refused)
+        return EXIT_OK if all_completed and all_kept else EXIT_NOT_ALL_COMPLETED
 
     def progress(self) -> str:
         """`12 of 40 tasks final, 2 malicious, 1 failed`: those that just completed are not counted out."""

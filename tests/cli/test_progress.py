@@ -78,6 +78,16 @@ def test_the_totals_name_everything_that_was_not_taken_too() -> None:
     assert tally.exit_code() == 1
 
 
+def test_what_could_not_be_kept_is_not_all_done() -> None:
+    tally = Tally()
+    tally.received(accepted(1))
+    tally.ended_as(1, TaskState.COMPLETED)
+    tally.received(Refused(SampleName(b"link"), Refusal("link", "It is a link.")))
+    assert tally.exit_code() == 0
+    tally.received(Refused(SampleName(b"b.exe"), Refusal("store_failed", "The disk is full.")))
+    assert tally.exit_code() == 1
+
+
 def test_an_end_counts_once() -> None:
     tally = Tally()
     assert tally.ended_as(1, TaskState.COMPLETED)
