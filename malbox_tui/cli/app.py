@@ -63,8 +63,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if error.detail:
             tell(f"malbox-tui: The results can't be written to stdout: {error.detail}.")
         return EXIT_FAILED
-    except BrokenPipeError:
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        # Of no file, so of a stream: help and version are printed without our hand in it.
         abandon_stdout()
+        if not isinstance(error, BrokenPipeError):
+            tell(f"malbox-tui: What was to be printed can't be written: {error.strerror or error}.")
         return EXIT_FAILED
     except KeyboardInterrupt:
         return EXIT_FAILED

@@ -41,14 +41,21 @@ FLAG = Parameter(negative=(), show_default=False)
 """A switch that is off unless it is given."""
 
 
+def some_path(type_: Any, tokens: Sequence[Token]) -> Path:
+    """A converter that takes no empty path: it comes of a variable that is not set, and would mean the current folder."""
+    if not tokens[0].value:
+        raise ValueError("An empty path leads nowhere.")
+    return Path(tokens[0].value)
+
+
 @Parameter(name="*", group="Global options")
 @dataclass(frozen=True, slots=True)
 class GlobalOptions:
     """Where the data and the configuration are, and how much is logged."""
 
-    data_dir: Annotated[Path | None, Parameter(name="--data-dir")] = None
+    data_dir: Annotated[Path | None, Parameter(name="--data-dir", converter=some_path)] = None
     """Keep everything under this folder instead of the platform's own places."""
-    config: Annotated[Path | None, Parameter(name="--config")] = None
+    config: Annotated[Path | None, Parameter(name="--config", converter=some_path)] = None
     """Use this configuration file."""
     log_level: Annotated[LogLevel, Parameter(name="--log-level", name_transform=enum_value)] = LogLevel.INFO
     """How much is written to the log file."""

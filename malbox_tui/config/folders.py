@@ -8,6 +8,7 @@ from pathlib import Path
 import platformdirs
 
 from malbox_tui.model.errors import StoreError
+from malbox_tui.model.sample import escape
 
 APP_NAME = "malbox-tui"
 
@@ -32,8 +33,13 @@ class DataFolders:
 
     @classmethod
     def under(cls, root: Path) -> DataFolders:
-        """Everything under `root`, the configuration file too."""
-        return cls._at(root.absolute(), logs=root.absolute() / "logs", config_file=root.absolute() / "config.toml")
+        """Everything under `root`, the configuration file too. Raises `StoreError` when `root` is relative to a folder that is gone."""
+        try:
+            root = root.absolute()
+        except OSError as exc:
+            problem = f"The current folder is gone, and --data-dir {escape(bytes(root))} is relative to it."
+            raise StoreError(f"{problem} Change to another folder, or give an absolute path.") from exc
+        return cls._at(root, logs=root / "logs", config_file=root / "config.toml")
 
     @classmethod
     def of_user(cls) -> DataFolders:

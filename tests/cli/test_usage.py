@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -30,6 +32,8 @@ from malbox_tui.cli.app import main
         (["completion", "show", "tcsh"], '"bash"'),
         (["--data-dir"], "--data-dir requires an argument"),
         (["--log-level", "loud", "tasks"], "--log-level"),
+        (["tasks", "--data-dir", ""], "An empty path leads nowhere."),
+        (["--config=", "config", "check"], "An empty path leads nowhere."),
         (["analyze", "--\x1b]0;pwned\x07"], r"\x1b]0;pwned\x07"),
         (["\x1b]0;pwned\x07"], r"\x1b]0;pwned\x07"),
     ],
@@ -52,6 +56,16 @@ def test_without_a_command_the_usage_goes_to_stderr_and_exits_two(
     shown = capsys.readouterr()
     assert " ".join(["Usage: malbox-tui", *arguments]) in shown.err
     assert shown.out == ""
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["completion", "show", "bash"]])
+def test_a_full_stdout_is_said_in_a_sentence_whatever_was_to_be_printed(arguments: list[str]) -> None:
+    with open("/dev/full", "wb") as full:  # noqa: PTH123
+        ended = subprocess.run([sys.executable, "-m", "malbox_tui", *arguments], stdout=full, stderr=subprocess.PIPE, check=False)
+    assert ended.returncode == 1
+    assert ended.stderr.startswith(b"malbox-tui: ")
+    assert ended.stderr.endswith(b"No space left on device.\n")
+    assert b"Traceback" not in ended.stderr
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["analyze", "--help"], ["config", "--help"], ["--version"]])

@@ -33,6 +33,17 @@ def test_a_relative_data_dir_stays_where_it_is_when_the_current_folder_changes(
     assert folders.root == tmp_path / "data"
 
 
+def test_a_relative_data_dir_in_a_folder_that_is_gone_is_refused_in_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(StoreError, match=r"current folder is gone, and --data-dir here/\\x1b is relative to it"):
+        DataFolders.under(Path("here/\x1b"))
+
+
 def test_folders_are_made_for_the_owner_alone(tmp_path: Path) -> None:
     folders = DataFolders.under(tmp_path / "new" / "data")
     folders.create()
