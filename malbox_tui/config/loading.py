@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import difflib
 import math
 import tomllib
@@ -76,7 +77,7 @@ class ConfigSource:
         if len(content) > _MAX_FILE_BYTES:
             raise ConfigError(self.shown, None, "the file is too large for a configuration.")
         try:
-            return tomllib.loads(content.decode())
+            return tomllib.loads(content.removeprefix(codecs.BOM_UTF8).decode())
         except UnicodeDecodeError as exc:
             line = content.count(b"\n", 0, exc.start) + 1
             raise ConfigError(self.shown, None, f"line {line} is not UTF-8, which TOML has to be.") from exc

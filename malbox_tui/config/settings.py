@@ -13,6 +13,7 @@ import msgspec
 _Count = Annotated[int, msgspec.Meta(ge=0, le=1024)]
 _Seconds = Annotated[float, msgspec.Meta(gt=0, le=7 * 86400)]
 _Positive = Annotated[int, msgspec.Meta(gt=0)]
+_MAX_MB = 1024 * 1024
 
 
 class _Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -63,9 +64,9 @@ class ConfinementSettings(_Section, frozen=True, kw_only=True):
 
     isolation: Isolation = Isolation.AUTO
     """auto: with bubblewrap where it works; required: only with bubblewrap; limits: by resource limits alone."""
-    memory_mb: Annotated[int, msgspec.Meta(ge=64)] = 1024
+    memory_mb: Annotated[int, msgspec.Meta(ge=64, le=_MAX_MB)] = 1024
     """Address space of one plugin process, in MiB."""
-    scratch_mb: _Positive = 256
+    scratch_mb: Annotated[int, msgspec.Meta(gt=0, le=_MAX_MB)] = 256
     """How much a plugin may write to its private temporary folder, in MiB."""
 
 

@@ -76,6 +76,8 @@ def test_an_unknown_key_like_no_other_is_answered_with_what_there_is(tmp_path: P
         ("[analysis]\ntimeout_s = nan", "analysis.timeout_s", "got nan"),
         ("[analysis]\ntimeout_s = inf", "analysis.timeout_s", "got inf"),
         ("[confinement]\nisolation = 'none'", "confinement.isolation", "one of 'auto', 'required', 'limits'"),
+        ("[confinement]\nmemory_mb = 9223372036854775807", "confinement.memory_mb", "at least 64 and at most 1048576"),
+        ("[confinement]\nscratch_mb = 9223372036854775807", "confinement.scratch_mb", "above 0 and at most 1048576"),
         ("[plugins]\ndisabled = ['a', 1]", "plugins.disabled[1]", "a string, got 1"),
         ("[plugins]\ndisabled = 'a'", "plugins.disabled", "a list"),
         ("[plugins.config.yara]\nrules = 3", "plugins.config.yara.rules", "a string, got 3"),
@@ -107,6 +109,12 @@ def test_a_syntax_error_is_refused_with_its_line(tmp_path: Path) -> None:
 
 def test_bytes_that_are_not_utf8_are_refused_with_their_line(tmp_path: Path) -> None:
     assert faults(tmp_path, b"# fine\n# \xff\n") == [(None, "line 2 is not UTF-8, which TOML has to be.")]
+
+
+def test_the_mark_that_some_editors_begin_a_file_with_is_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_bytes(b"\xef\xbb\xbf[general]\nmax_workers = 2\n")
+    assert ConfigSource(path, named=True).load().general.max_workers == 2
 
 
 def test_values_nested_without_end_are_refused(tmp_path: Path) -> None:
