@@ -83,11 +83,25 @@ def _configured(plugin: HostPlugin, options: Mapping[str, str], config_file: str
             hint = f"; it has {', '.join(known)}" if known else "; it has none"
             raise ConfigError(config_file, f"plugins.config.{plugin.name}.{key}", f"the plugin has no such option{hint}")
     configured = HostPlugin(plugin.folder, plugin.entry, plugin.manifest, {**plugin.manifest.config, **options})
-    for key, path in configured.host_paths().items():
-        if not path.is_absolute() or not path.exists():
-            problem = f"there is no {path}" if path.is_absolute() else f"{str(path)!r} must be an absolute path"
+    for key in plugin.manifest.sandbox.paths:
+        if (problem := _path_problem(configured.config[key])) is not None:
             raise ConfigError(config_file, f"plugins.config.{plugin.name}.{key}", problem)
     return configured
+
+
+def _path_problem(option: str) -> str | None:
+    """Why an option names no path of this host; None for one that does, and for an option that is not set."""
+    if not option:
+        return None
+    try:
+        path = Path(option).expanduser()
+        if not path.is_absolute():
+            return f"{str(path)!r} must be an absolute path"
+        return None if path.exists() else f"there is no {path}"
+    except RuntimeError:
+        return f"there is no such home folder: {option!r}"
+    except OSError as exc:
+        return f"{option!r} can't be looked at: {exc.strerror or exc}"
 
 
 def _must_know(name: str, found: Mapping[str, HostPlugin], config_file: str, key: str) -> None:

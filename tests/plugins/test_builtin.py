@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import struct
 from pathlib import Path
 
@@ -147,6 +148,19 @@ async def test_rules_of_the_operator_are_used_and_broken_ones_named(tmp_path: Pa
     problem = "rules/broken.yar, line 3: unknown identifier `nothing_of_that_name`"
     assert callouts == [problem]
     assert (run.status, run.reason) == (PluginStatus.COMPLETED, f"degraded: {problem}")
+
+
+async def test_what_is_no_file_among_the_rules_is_named_and_not_waited_for(tmp_path: Path) -> None:
+    rules = tmp_path / "rules"
+    (rules / "folder.yar").mkdir(parents=True)
+    os.mkfifo(rules / "pipe.yar")
+    (rules / "mine.yar").write_text('rule Mine { strings: $a = "needle" condition: $a }')
+    plugins = PluginSettings(disabled=("digests", "file-type"), config={"yara-x": {"rules": str(rules)}})
+    async with rig(tmp_path, plugins=plugins, plugin_folder=BUILTIN_FOLDER) as subject:
+        run = await subject.run(b"a needle")
+    assert run.verdict is not None
+    assert run.verdict.labels == ("Mine",)
+    assert run.reason == "degraded: rules/folder.yar: not a file; rules/pipe.yar: not a file"
 
 
 @pytest.mark.parametrize("name", ["digests", "file-type", "yara-x"])

@@ -139,6 +139,10 @@ def test_the_path_of_an_option_has_to_be_there(tmp_path: Path) -> None:
         find_plugins(PluginSettings(config={"yara-x": {"rules": "/nowhere"}}))
     with pytest.raises(ConfigError, match="must be an absolute path"):
         find_plugins(PluginSettings(config={"yara-x": {"rules": "rules"}}))
+    with pytest.raises(ConfigError, match="no such home folder: '~nobody of that name/rules'"):
+        find_plugins(PluginSettings(config={"yara-x": {"rules": "~nobody of that name/rules"}}))
+    with pytest.raises(ConfigError, match="can't be looked at: File name too long"):
+        find_plugins(PluginSettings(config={"yara-x": {"rules": f"/{'n' * 300}"}}))
 
 
 def test_the_built_in_plugins_are_found() -> None:

@@ -36,6 +36,9 @@ class RuleSet:
 
     def _add_file(self, path: Path, shown: str) -> None:
         try:
+            if not path.is_file():
+                self.problems.append(f"{shown}: not a file")
+                return
             if path.stat().st_size > MAX_RULE_FILE_BYTES:
                 self.problems.append(f"{shown}: larger than {MAX_RULE_FILE_BYTES} bytes")
                 return
