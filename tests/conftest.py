@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+import signal
 from collections.abc import Callable, Generator
 from typing import Any
 
@@ -29,6 +30,8 @@ SYSTEM_FEATURES: dict[str, Callable[[], bool]] = {
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # Started by nohup or the like, a hangup would be ignored here and in every process that a test starts.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     config.addinivalue_line("markers", "slow: runs after all others.")
     config.addinivalue_line("markers", "needs(feature): needs what `make system-deps` installs; skipped by name without it.")
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from malbox_tui.model.commands import Command, CommandOutcome
 from malbox_tui.model.events import (
@@ -84,6 +85,10 @@ async def _settle(pilot: Pilot[object], app: MalboxApp) -> None:
     while app.picture.overview is None:
         await pilot.pause()
     await pilot.pause()
+    for prompt in app.screen.query(Input):
+        prompt.cursor_blink = False
+        while prompt.value and prompt.suggester is not None and not prompt._suggestion:
+            await pilot.pause()
     app.feed.changes.anything = app.feed.changes.tasks = True
     await app.show_changes()
     app.show_time()
