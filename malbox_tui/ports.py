@@ -1,5 +1,5 @@
 """What the engine needs of the world, and what the world may ask of the engine. Each port is a contract; each adapter passes
-its contract suite (`tests/contracts/`).
+its contract suite (`tests/contracts/`). They stand in one long file, so that all that crosses a boundary is read in one place.
 
 Every call may raise `MalboxError`s; which, is said at the call. Cancelling a call leaves what is said there, else nothing.
 """

@@ -1,7 +1,7 @@
 """The front door: everything an operator or a script can ask is answered here (`Client`), and everything inside is put together here.
 
 `run` is the engine's whole life on one event loop: open, recover, work until told to stop, stop in a bounded time, close. Until it has
-called `on_ready`, nothing else may be called.
+called `on_ready`, nothing else may be called. (Longer than most modules: a third of it only puts the parts together.)
 """
 
 from __future__ import annotations
