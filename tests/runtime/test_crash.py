@@ -24,6 +24,8 @@ from malbox_tui.runtime.assembly import open_reader
 from malbox_tui.store.sqlite_reader import SqliteReader
 
 SAMPLES = 200
+PLUGINS = 3
+"""As many processes at once only plugins are: the trial of the sandbox, before them, is one that ends by itself."""
 GONE_WITHIN_S = 30.0
 
 
@@ -48,7 +50,7 @@ async def test_after_a_kill_every_task_ends_once_and_no_process_is_left(
         for _ in range(records_before):
             assert engine.stdout.readline()
     else:
-        _until_it_has_a_child(engine)
+        _until_it_has_a_child(engine, children=PLUGINS)
     _kill_and_see_all_go(engine)
 
     again = _start(data, samples)
