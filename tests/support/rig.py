@@ -62,7 +62,7 @@ class ScriptedResults:
     async def open(self) -> None: ...
 
     def begin(self, task_id: int, token: str, plugin: str, name: str, format: str) -> ResultWriter:
-        raise NotImplementedError
+        raise AssertionError("no scripted plugin writes a result")
 
     async def settle(self, task_id: int, token: str) -> None:
         self.settled.append(task_id)
