@@ -123,7 +123,7 @@ class ScriptedClient:
 
     async def do(self, command: Command) -> CommandOutcome:
         """Nothing here commands."""
-        raise NotImplementedError
+        raise AssertionError("nothing here asks for it")
 
     async def submit(
         self, offers: AsyncIterator[Offer], options: SubmissionOptions, on_receipt: Callable[[Receipt], None] | None = None
@@ -168,7 +168,7 @@ class ScriptedClient:
 
     async def read(self, reference: ResultRef, max_bytes: int) -> bytes:
         """Nothing here reads results."""
-        raise NotImplementedError
+        raise AssertionError("nothing here asks for it")
 
     async def events(self, after: Position | None) -> AsyncIterator[Event | Gap]:
         """Everything that happened after the position, and then what happens."""
