@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import ClassVar
-from uuid import uuid4
 
-from rich.text import Text
 from textual import events
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
@@ -16,39 +13,25 @@ from textual.filter import LineFilter
 from textual.screen import Screen
 from textual.worker import WorkerFailed
 
-from malbox_tui.model.commands import (
-    Action,
-    CancelTasks,
-    Command,
-    CommandOutcome,
-    PausePool,
-    ResizeGroup,
-    ResumePool,
-    RetryTasks,
-    SetPriority,
-    ShutdownMode,
-)
-from malbox_tui.model.errors import EngineStopped, MalboxError
+from malbox_tui.model.commands import ShutdownMode
+from malbox_tui.model.errors import EngineStopped
 from malbox_tui.model.queries import TaskPage, TaskQuery, TaskRecord
-from malbox_tui.model.submission import Accepted, Receipt
 from malbox_tui.model.task import OWNED_STATES
 from malbox_tui.tui import keys
-from malbox_tui.tui.columns import Moment, name_cell
+from malbox_tui.tui.adding import Adding
 from malbox_tui.tui.console import Surroundings
 from malbox_tui.tui.driver import TerminalDriver
 from malbox_tui.tui.feed import SHOWN_PER_SECOND, Feed
 from malbox_tui.tui.line_filter import SafeText
 from malbox_tui.tui.live import LivePicture
-from malbox_tui.tui.screens.add import AddSamples
+from malbox_tui.tui.moment import Moment
+from malbox_tui.tui.orders import Orders
 from malbox_tui.tui.screens.dashboard import Dashboard
 from malbox_tui.tui.screens.dialogs import Choice, Help, Prompt, Question
 from malbox_tui.tui.screens.task import TaskScreen
 from malbox_tui.tui.styles import styles_folder
-from malbox_tui.tui.text import plain, sentence, shown
+from malbox_tui.tui.text import plain
 from malbox_tui.tui.themes import DARK, LIGHT, THEMES
-
-_BEGINNINGS_OF_A_DROP = ("/", "'", '"', "\\", "~", "file:")
-"""How terminals begin the text of a drop: with an absolute path, quoted, escaped or as a URL."""
 
 
 class MalboxApp(App[ShutdownMode]):
@@ -65,10 +48,11 @@ class MalboxApp(App[ShutdownMode]):
         self.picture = LivePicture()
         self.feed = Feed(around.client, self.picture, around.monotonic)
         self.dashboard = Dashboard(self.picture, self.moment, self._ask, around.time_of_day, around.host)
+        self.adding = Adding(self, around)
+        self.orders = Orders(self, around.client, around.actor, self._show_what_came_of_it)
         self._leaving: ShutdownMode | None = None
         self._showing = False
         self._panicked = False
-        self._adding = itertools.count(1)
 
     # --- life --------------------------------------------------------------------------------------------------------------------
 
@@ -85,8 +69,7 @@ class MalboxApp(App[ShutdownMode]):
         self.run_worker(self._follow(), name="feed")
         self.set_interval(1 / SHOWN_PER_SECOND, self.show_changes)
         self.set_interval(1.0, self.show_time)
-        if self._around.paths:
-            self.add_paths(self._around.paths)
+        self.adding.add(self._around.paths)
 
     def moment(self) -> Moment:
         """What cells depend on, now."""
@@ -94,7 +77,7 @@ class MalboxApp(App[ShutdownMode]):
 
     async def on_event(self, event: events.Event) -> None:
         """A drop or paste of paths is for the console, whatever has the focus; other pastes go to an input that has it."""
-        if isinstance(event, events.Paste) and self._take_paste(event.text):
+        if isinstance(event, events.Paste) and self.adding.take_paste(event.text):
             return
         await super().on_event(event)
 
@@ -134,57 +117,15 @@ class MalboxApp(App[ShutdownMode]):
     async def _ask(self, query: TaskQuery) -> TaskPage:
         return await self._around.client.query(query)
 
-    # --- samples -----------------------------------------------------------------------------------------------------------------
+    async def _show_what_came_of_it(self) -> None:
+        self.feed.changes.anything = self.feed.changes.tasks = True
+        await self.show_changes()
 
-    def add_paths(self, paths: Sequence[bytes]) -> None:
-        """Submit files and folders, and say what came of it."""
-        self.run_worker(self._submit(tuple(paths)), name=f"submission {next(self._adding)}")
-
-    async def _submit(self, paths: tuple[bytes, ...]) -> None:
-        refused: list[Receipt] = []
-        try:
-            account = await self._around.client.submit(self._around.offers(paths), self._around.wishes)
-        except EngineStopped:
-            return
-        except MalboxError as error:
-            self.say(str(error), bad=True)
-            return
-        refused.extend(account.refused)
-        parts = [f"{len(account.accepted)} added"]
-        parts += [f"{len(account.duplicates)} known already"] if account.duplicates else []
-        text = plain(", ".join(parts))
-        if account.refused:
-            text.append(f", {len(account.refused)} refused: ")
-            first = account.refused[0]
-            text.append_text(sentence(f"{first.refusal.reason}"))
-        self.say_text(text, bad=not any(isinstance(receipt, Accepted) for receipt in account.receipts) and bool(refused))
-
-    def _take_paste(self, text: str) -> bool:
-        if isinstance(self.screen, Prompt) and not text.lstrip().startswith(_BEGINNINGS_OF_A_DROP):
-            # A word to search for, even if a file of the working folder has that name.
-            return False
-        dropped = self._around.intake.dropped(text)
-        if dropped.paths:
-            if isinstance(self.screen, AddSamples):
-                self.screen.dismiss(dropped.paths)
-            else:
-                self.add_paths(dropped.paths)
-            return True
-        if isinstance(self.screen, AddSamples | Prompt):
-            return False
-        self.say(dropped.problem, bad=True)
-        return True
-
-    # --- keys: samples and tasks ---------------------------------------------------------------------------------------------
+    # --- keys: samples and tasks -------------------------------------------------------------------------------------------------
 
     async def action_add_samples(self) -> None:
         """Ask for a path."""
-
-        def add(paths: Sequence[bytes] | None) -> None:
-            if paths:
-                self.add_paths(paths)
-
-        await self.push_screen(AddSamples(self._around.intake), add)
+        await self.adding.ask()
 
     async def action_open_task(self) -> None:
         """Show the task under the cursor in full."""
@@ -199,62 +140,51 @@ class MalboxApp(App[ShutdownMode]):
             await self.pop_screen()
 
     async def action_cancel_task(self) -> None:
-        """Ask, then cancel the task that is shown or under the cursor, as it was when the key was pressed."""
+        """Ask, then cancel the task that is shown or under the cursor."""
         record = self._target()
-        if record is None:
-            return
-        task = record.task
-        if task.state.is_final:
-            self.say(f"Task {task.id} is already {task.state.value.replace('_', ' ')}.", bad=True)
-            return
-        name = name_cell(record, self.moment())
-        lines = [Text.assemble(f"Task {task.id}, {task.state.value.replace('_', ' ')}: ", name)]
-        lines.append(plain("It ends as canceled; what it found so far is kept."))
-        choices = [Choice("Leave it", False), Choice("Cancel the task", True, harmful=True)]
-
-        def answered(yes: object) -> None:
-            if yes:
-                expected = task.state if task.state not in OWNED_STATES else None
-                self._carry_out(CancelTasks(task_ids=(task.id,), expected=expected))
-
-        await self.push_screen(Question("Cancel this task?", lines, choices), answered)
+        if record is not None:
+            await self.orders.cancel(record, self.moment())
 
     async def action_retry_task(self) -> None:
         """Analyse the content of an ended task again."""
         record = self._target()
         if record is not None:
-            self._carry_out(RetryTasks(task_ids=(record.task.id,)))
+            self.orders.retry(record)
 
     async def action_priority(self, step: int) -> None:
         """Change the priority of a waiting task."""
         record = self._target()
         if record is not None:
-            self._carry_out(SetPriority(task_ids=(record.task.id,), priority=record.task.priority + step))
+            self.orders.change_priority(record, step)
 
-    # --- keys: the pool ------------------------------------------------------------------------------------------------------------
+    def _target(self) -> TaskRecord | None:
+        if isinstance(self.screen, TaskScreen):
+            return self.screen.record
+        return self.dashboard.tasks.current
+
+    # --- keys: the pool ----------------------------------------------------------------------------------------------------------
 
     async def action_resize(self, min_step: int, max_step: int) -> None:
         """Change the limits of the worker group."""
-        overview = self.picture.overview
-        if overview is None or not overview.groups:
-            return
-        group = overview.groups[0]
-        low, high = group.min_workers + min_step, group.max_workers + max_step
-        self._carry_out(ResizeGroup(group=group.name, min_workers=low, max_workers=high))
+        if self.picture.overview is not None:
+            self.orders.resize(self.picture.overview, min_step, max_step)
 
     async def action_pause(self) -> None:
         """Pause, or resume what is paused."""
-        overview = self.picture.overview
-        if overview is not None:
-            self._carry_out(ResumePool() if overview.paused else PausePool())
+        if self.picture.overview is not None:
+            self.orders.pause_or_resume(self.picture.overview)
 
-    # --- keys: the screen ------------------------------------------------------------------------------------------------------------
+    # --- keys: the screen --------------------------------------------------------------------------------------------------------
 
     async def action_filter(self) -> None:
         """Ask what to search for."""
         if isinstance(self.screen, Dashboard):
             hint = "Part of a name, or the beginning of a SHA-256 (six digits at least). Empty shows all."
             await self.push_screen(Prompt("Filter", hint, self.dashboard.needle), self._filter_chosen)
+
+    def _filter_chosen(self, needle: str | None) -> None:
+        if needle is not None:
+            self.dashboard.filter(needle)
 
     def action_next_view(self) -> None:
         """The next of the views of the task table."""
@@ -274,6 +204,14 @@ class MalboxApp(App[ShutdownMode]):
         self.theme = LIGHT if self.theme != LIGHT else DARK
         self.show_time()
 
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        """The palette: what the keys do."""
+        for group in (keys.DASHBOARD, keys.EVERYWHERE):
+            for key in group:
+                yield SystemCommand(key.help, f"Key: {key.shown}", lambda key=key: self.run_action(key.action))
+
+    # --- leaving -----------------------------------------------------------------------------------------------------------------
+
     async def action_ask_quit(self) -> None:
         """Leave; when something runs, ask what is to become of it."""
         if self._leaving is not None:
@@ -286,12 +224,6 @@ class MalboxApp(App[ShutdownMode]):
     async def action_quit(self) -> None:
         """As the palette and Textual's own key say it."""
         await self.action_ask_quit()
-
-    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """The palette: what the keys do."""
-        for group in (keys.DASHBOARD, keys.EVERYWHERE):
-            for key in group:
-                yield SystemCommand(key.help, f"Key: {key.shown}", lambda key=key: self.run_action(key.action))
 
     def leave(self, mode: ShutdownMode) -> None:
         """Stop the engine; the console stays until it has ended."""
@@ -315,7 +247,11 @@ class MalboxApp(App[ShutdownMode]):
 
         await self.push_screen(Question(title, lines, choices), answered)
 
-    # --- breaking down ----------------------------------------------------------------------------------------------------------
+    def _tasks_running(self) -> int:
+        overview = self.picture.overview
+        return 0 if overview is None else sum(overview.counts.get(state, 0) for state in OWNED_STATES)
+
+    # --- breaking down -----------------------------------------------------------------------------------------------------------
 
     @property
     def breakdown(self) -> BaseException | None:
@@ -332,39 +268,3 @@ class MalboxApp(App[ShutdownMode]):
 
     def _fatal_error(self) -> None:
         self.panic()
-
-    # --- private -----------------------------------------------------------------------------------------------------------------
-
-    def say(self, message: str, *, bad: bool = False) -> None:
-        """Tell the operator something for a moment."""
-        self.say_text(sentence(message), bad=bad)
-
-    def say_text(self, message: Text, *, bad: bool = False) -> None:
-        """As `say`, with text that is safe already."""
-        self.notify(message.plain, severity="error" if bad else "information", markup=False, timeout=6)
-
-    def _target(self) -> TaskRecord | None:
-        if isinstance(self.screen, TaskScreen):
-            return self.screen.record
-        return self.dashboard.tasks.current
-
-    def _tasks_running(self) -> int:
-        overview = self.picture.overview
-        return 0 if overview is None else sum(overview.counts.get(state, 0) for state in OWNED_STATES)
-
-    def _filter_chosen(self, needle: str | None) -> None:
-        if needle is not None:
-            self.dashboard.filter(needle)
-
-    def _carry_out(self, action: Action) -> None:
-        self.run_worker(self._do(Command(action=action, actor=self._around.actor, key=uuid4().hex)), name="command")
-
-    async def _do(self, command: Command) -> None:
-        try:
-            outcome: CommandOutcome = await self._around.client.do(command)
-        except EngineStopped as error:
-            self.say(str(error), bad=True)
-            return
-        self.say_text(shown(outcome.message), bad=not outcome.done)
-        self.feed.changes.anything = self.feed.changes.tasks = True
-        await self.show_changes()

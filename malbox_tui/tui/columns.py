@@ -1,39 +1,21 @@
-"""How things become cells: pure functions from the model to `Text`, tested without a screen. Widgets only place what these give."""
+"""The columns of the task table: pure functions from a task to `Text`, tested without a screen. The widget only places what these give.
+
+The header, the workers and the timelines are made in the same way, each in a module of its own.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 from rich.text import Text
 
-from malbox_tui.model.overview import GroupView, Overview
 from malbox_tui.model.queries import TaskRecord
 from malbox_tui.model.report import Verdict
 from malbox_tui.model.task import Task, TaskState
-from malbox_tui.model.worker import WorkerKind, WorkerState, WorkerView
-from malbox_tui.tui.glyphs import STATES, VERDICTS, tone
-from malbox_tui.tui.live import LiveTask, LogLine
+from malbox_tui.tui.glyphs import STATES, VERDICTS
+from malbox_tui.tui.moment import Moment
 from malbox_tui.tui.text import clock_time, fit, joined_cells, plain, sentence, short_size, shown, shown_name
-
-BAR_FULL, BAR_EMPTY = "▓", "░"
-SPARKS = "▁▂▃▄▅▆▇█"
-STRONG_ISOLATION = "bubblewrap"
-"""What an engine calls its isolation when nothing is missing."""
-
-
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """What cells depend on besides the thing itself: the engine's time, the theme, and the state of the pool."""
-
-    now: float
-    dark: bool = True
-    overview: Overview | None = None
-
-    def tone(self, name: str) -> str:
-        """The colour of a tone in this theme."""
-        return tone(name, dark=self.dark)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,182 +142,3 @@ def line_depends_on(record: TaskRecord, moment: Moment) -> object:
         return None
     waits = why_pending(task, moment) if task.state is TaskState.PENDING else None
     return int(moment.now - task.stage_since), waits
-
-
-# --- header ------------------------------------------------------------------------------------------------------------------------
-
-
-def header_line(overview: Overview | None, moment: Moment, width: int, host: str) -> Text:
-    """The one line at the top: as much of it as fits, the most important first."""
-    title = plain(" malbox ", f"bold reverse {moment.tone('accent')}")
-    if overview is None:
-        return joined_cells([title, plain("connecting…", moment.tone("muted"))])
-    parts = [title, *_notices(overview, moment), *(_group_part(group, moment) for group in overview.groups)]
-    parts += [_queue_part(overview, moment), _ended_part(overview, moment), _rate_part(overview, moment)]
-    parts += [_room_part(overview, moment), shown(host, moment.tone("muted"))]
-    line = Text(no_wrap=True, end="")
-    for part in parts:
-        if not part.plain:
-            continue
-        if line.cell_len + part.cell_len + 3 > width:
-            break
-        if line.plain and not line.plain.endswith(" "):
-            line.append(" · ", moment.tone("muted"))
-        elif line.plain:
-            line.append(" ")
-        line.append_text(part)
-    return line
-
-
-def _notices(overview: Overview, moment: Moment) -> list[Text]:
-    notices = []
-    if overview.stopping:
-        notices.append(plain(f" STOPPING ({overview.stopping.replace('_', ' ')}) ", f"bold reverse {moment.tone('late')}"))
-    elif overview.paused:
-        notices.append(plain(" PAUSED ", f"bold reverse {moment.tone('late')}"))
-    if overview.isolation not in ("", STRONG_ISOLATION):
-        notices.append(plain(" WEAK ISOLATION ", f"bold reverse {moment.tone('bad')}"))
-    return notices
-
-
-def _group_part(group: GroupView, moment: Moment) -> Text:
-    text = plain("workers ", moment.tone("muted"))
-    text.append(f"{group.busy}/{group.active}", "bold")
-    text.append(f" of {group.min_workers}–{group.max_workers}")
-    return text
-
-
-def _queue_part(overview: Overview, moment: Moment) -> Text:
-    text = plain("queue ", moment.tone("muted"))
-    text.append(str(overview.counts.get(TaskState.PENDING, 0)), "bold")
-    return text
-
-
-def _ended_part(overview: Overview, moment: Moment) -> Text:
-    parts = []
-    for state in (TaskState.COMPLETED, TaskState.FAILED, TaskState.TIMED_OUT, TaskState.CANCELED):
-        look, count = STATES[state], overview.counts.get(state, 0)
-        parts.append(plain(f"{look.glyph} {count}", moment.tone(look.tone if count else "muted")))
-    return joined_cells(parts, "  ")
-
-
-def _rate_part(overview: Overview, moment: Moment) -> Text:
-    minutes = overview.ended_per_minute
-    if not minutes:
-        return plain("")
-    recent = minutes[-3:]
-    text = plain(f"{sum(recent) / len(recent):.1f}/min ")
-    text.append(sparkline(minutes[-8:]), moment.tone("accent"))
-    return text
-
-
-def _room_part(overview: Overview, moment: Moment) -> Text:
-    if overview.free_bytes is None:
-        return plain("")
-    low = overview.free_bytes < 5 * 1024**3
-    return plain(f"{short_size(overview.free_bytes)} free", moment.tone("bad" if low else "muted"))
-
-
-def sparkline(values: Sequence[int]) -> str:
-    """A character for each value, the lowest for nothing, the full one for the highest."""
-    highest = max(values, default=0) or 1
-    return "".join(SPARKS[-(-value * (len(SPARKS) - 1) // highest)] for value in values)
-
-
-# --- workers -----------------------------------------------------------------------------------------------------------------------
-
-
-def worker_line(worker: WorkerView, task: LiveTask | None, group: GroupView | None, moment: Moment, width: int) -> Text:
-    """One worker: id, kind, state, and what it works on with the deadline, or how long it idles."""
-    head = [
-        plain(worker.id[:8], moment.tone("muted")),
-        fit(plain("base" if worker.kind is WorkerKind.BASELINE else "demand", moment.tone("muted")), 6),
-    ]
-    if worker.state is WorkerState.IDLE or worker.task_id is None:
-        return fit(joined_cells([*head, _idle_part(worker, group, moment)]), width)
-    state = STATES[task.state if task is not None and task.state.is_owned else TaskState.INITIALIZING]
-    elapsed = moment.now - (task.spans[-1].start if task is not None and task.spans else worker.since)
-    fixed = joined_cells(
-        [*head, fit(plain(f"{state.glyph} {state.word}", moment.tone(state.tone)), 11), plain(f"#{worker.task_id}", "bold")]
-    )
-    timing = _deadline_part(task, elapsed, moment, width - fixed.cell_len - 1)
-    room = width - fixed.cell_len - timing.cell_len - 2
-    name = plain("") if task is None or room < 4 else fit(plain(task.name), room)
-    return fit(joined_cells([fixed, name, timing]), width)
-
-
-def _idle_part(worker: WorkerView, group: GroupView | None, moment: Moment) -> Text:
-    idle = max(0.0, moment.now - worker.since)
-    text = plain("○ idle ", moment.tone("muted"))
-    text.append(clock_time(idle), moment.tone("muted"))
-    if worker.kind is WorkerKind.DEMAND and group is not None:
-        text.append(f", leaves in {clock_time(group.idle_timeout_s - idle)}", moment.tone("muted"))
-    return text
-
-
-def _deadline_part(task: LiveTask | None, elapsed: float, moment: Moment, room: int) -> Text:
-    if task is None or task.state is not TaskState.RUNNING or not task.timeout_s:
-        return plain(clock_time(elapsed))
-    left = task.timeout_s - elapsed
-    cells = 10 if room >= 34 else 5
-    if room < 17:
-        return plain(f"{clock_time(elapsed)}/{clock_time(task.timeout_s)}")
-    full = min(cells, int(cells * elapsed / task.timeout_s))
-    colour = moment.tone("bad" if left < 0.1 * task.timeout_s else "running")
-    text = plain(f"{clock_time(elapsed)} ")
-    text.append(BAR_FULL * full, colour)
-    text.append(BAR_EMPTY * (cells - full), moment.tone("muted"))
-    text.append(f" {clock_time(left)}", moment.tone("muted"))
-    return text
-
-
-# --- timelines and log -------------------------------------------------------------------------------------------------------------
-
-
-def timeline_axis(seconds: float, width: int, moment: Moment) -> Text:
-    """Marks of time past, `now` at the right end."""
-    line = [" "] * width
-    for share in (0.75, 0.5, 0.25):
-        mark = f"-{clock_time(seconds * share)}"
-        start = int(width * (1 - share)) - len(mark) // 2
-        if start >= 0 and start + len(mark) < width - 4:
-            line[start : start + len(mark)] = mark
-    line[-3:] = "now"
-    return plain("".join(line)[-width:], moment.tone("muted"))
-
-
-def timeline_bar(task: LiveTask, seconds: float, width: int, moment: Moment) -> Text:
-    """The task's states over the last `seconds`, a cell for each `seconds / width`: letter and colour of the state it was in at the
-    cell's end; the mark of its end where it ended."""
-    begin, step = moment.now - seconds, seconds / width
-    cells: list[tuple[str, str]] = [(" ", "")] * width
-    for span in task.spans:
-        look = STATES[span.state]
-        if span.state.is_final:
-            place = min(width - 1, int((span.start - begin) / step))
-            if place >= 0:
-                cells[place] = (look.letter, moment.tone(look.tone))
-            continue
-        first = max(0, int((span.start - begin) / step))
-        last = min(width, int(((moment.now if span.end is None else span.end) - begin) / step) + 1)
-        style = moment.tone(look.tone) if span.state is TaskState.PENDING else f"{_on(moment)} on {moment.tone(look.tone)}"
-        for place in range(first, last):
-            cells[place] = (look.letter, style)
-    line = Text(no_wrap=True, end="")
-    for style, run in groupby(cells, key=lambda cell: cell[1]):
-        line.append("".join(letter for letter, _ in run), style)
-    return line
-
-
-def _on(moment: Moment) -> str:
-    return "#101418" if moment.dark else "#ffffff"
-
-
-def log_text(line: LogLine, moment: Moment, clock: Callable[[float], str]) -> Text:
-    """One line of the event log; `clock` writes a time of day."""
-    text = plain(f"{clock(line.at)} ", moment.tone("muted"))
-    text.append_text(sentence(line.subject, moment.tone(line.tone)))
-    if line.detail:
-        text.append(" ")
-        text.append_text(sentence(line.detail))
-    return text

@@ -46,6 +46,9 @@ VERDICTS: Mapping[Classification, Look] = MappingProxyType(
     }
 )
 
+BAR_FULL, BAR_EMPTY = "▓", "░"
+"""The two parts of every bar."""
+
 TONES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "waiting": ("#7d8a99", "#66707c"),

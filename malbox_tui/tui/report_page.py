@@ -14,7 +14,7 @@ import msgspec
 from rich.text import Text
 
 from malbox_tui.model.report import PluginRun
-from malbox_tui.tui.columns import Moment
+from malbox_tui.tui.moment import Moment
 from malbox_tui.tui.text import fit, joined_cells, plain, shown
 
 MAX_LINES = 2000

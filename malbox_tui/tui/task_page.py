@@ -10,9 +10,10 @@ from malbox_tui.model.queries import TaskRecord
 from malbox_tui.model.report import PluginRun, PluginStatus
 from malbox_tui.model.sample import Sample
 from malbox_tui.model.task import Task, TaskState
-from malbox_tui.tui.columns import BAR_EMPTY, BAR_FULL, Moment, state_cell, verdict_cell, why_pending
-from malbox_tui.tui.glyphs import STATES
+from malbox_tui.tui.columns import state_cell, verdict_cell, why_pending
+from malbox_tui.tui.glyphs import BAR_EMPTY, BAR_FULL, STATES
 from malbox_tui.tui.live import LiveTask, PluginWork
+from malbox_tui.tui.moment import Moment
 from malbox_tui.tui.text import clock_time, fit, plain, sentence, short_size, shown, shown_name
 
 MAX_LOG_BYTES = 64 * 1024

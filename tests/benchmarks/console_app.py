@@ -34,8 +34,9 @@ from malbox_tui.model.submission import Account, Offer, Receipt, SubmissionOptio
 from malbox_tui.model.task import Task, TaskState
 from malbox_tui.ports import Dropped
 from malbox_tui.tui.app import MalboxApp
-from malbox_tui.tui.columns import Moment, task_line
+from malbox_tui.tui.columns import task_line
 from malbox_tui.tui.console import Surroundings
+from malbox_tui.tui.moment import Moment
 
 STATES = (TaskState.PENDING, TaskState.INITIALIZING, TaskState.RUNNING, TaskState.STOPPING)
 TURNS_PER_SECOND = 50

@@ -18,20 +18,18 @@ from malbox_tui.model.task import EndedBy, Task, TaskState
 from malbox_tui.model.worker import WorkerKind, WorkerState, WorkerView
 from malbox_tui.tui.columns import (
     TASK_COLUMNS,
-    Moment,
     columns_for,
-    header_line,
-    sparkline,
     task_header,
     task_line,
-    timeline_axis,
-    timeline_bar,
     why_pending,
-    worker_line,
 )
 from malbox_tui.tui.glyphs import STATES, VERDICTS
+from malbox_tui.tui.header import header_line, sparkline
 from malbox_tui.tui.live import LiveTask, Span
+from malbox_tui.tui.moment import Moment
+from malbox_tui.tui.past import timeline_axis, timeline_bar
 from malbox_tui.tui.text import clock_time, fit, plain, short_size
+from malbox_tui.tui.worker_line import worker_line
 
 GROUP = GroupView(name="default", min_workers=1, max_workers=4, active=3, busy=2, idle_timeout_s=60.0)
 OVERVIEW = Overview(

@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from malbox_tui.model.queries import TaskFilter, TaskPage, TaskQuery, TaskRecord, TaskSort
 from malbox_tui.model.sample import Sample, SampleName
 from malbox_tui.model.task import Task
-from malbox_tui.tui.columns import Moment
+from malbox_tui.tui.moment import Moment
 from malbox_tui.tui.widgets.task_table import TaskTable
 
 

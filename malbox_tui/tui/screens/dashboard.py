@@ -14,9 +14,9 @@ from textual.widgets import Footer, Static
 from malbox_tui.model.queries import TaskFilter
 from malbox_tui.model.task import OWNED_STATES, TaskState
 from malbox_tui.tui import keys
-from malbox_tui.tui.columns import Moment
 from malbox_tui.tui.feed import Changes
 from malbox_tui.tui.live import LivePicture
+from malbox_tui.tui.moment import Moment
 from malbox_tui.tui.text import plain, sentence
 from malbox_tui.tui.widgets.panes import EventLog, HeaderBar, Timelines, WorkerStrip
 from malbox_tui.tui.widgets.task_table import Ask, TaskTable

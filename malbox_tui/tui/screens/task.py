@@ -17,8 +17,8 @@ from malbox_tui.model.queries import TaskFilter, TaskQuery, TaskRecord
 from malbox_tui.model.report import REPORT_RESULT, PluginRun, ResultRef
 from malbox_tui.ports import Client
 from malbox_tui.tui import keys
-from malbox_tui.tui.columns import Moment
 from malbox_tui.tui.live import LivePicture
+from malbox_tui.tui.moment import Moment
 from malbox_tui.tui.report_page import report_lines
 from malbox_tui.tui.task_page import MAX_LOG_BYTES, log_lines, task_lines, unreadable_lines
 

@@ -8,10 +8,13 @@ from itertools import islice
 from rich.text import Text
 from textual.widget import Widget
 
-from malbox_tui.tui.columns import Moment, header_line, log_text, timeline_axis, timeline_bar, worker_line
+from malbox_tui.tui.header import header_line
 from malbox_tui.tui.live import LivePicture
+from malbox_tui.tui.moment import Moment
+from malbox_tui.tui.past import log_text, timeline_axis, timeline_bar
 from malbox_tui.tui.text import fit, joined_cells, plain
 from malbox_tui.tui.widgets.line_view import LineView
+from malbox_tui.tui.worker_line import worker_line
 
 NAME_CELLS = 14
 NAMES_FROM_WIDTH = 60

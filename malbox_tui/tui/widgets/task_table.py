@@ -10,7 +10,8 @@ from textual.message import Message
 
 from malbox_tui.model.queries import MAX_ROWS, TaskFilter, TaskPage, TaskQuery, TaskRecord, TaskSort
 from malbox_tui.tui import keys
-from malbox_tui.tui.columns import Moment, line_depends_on, task_header, task_line
+from malbox_tui.tui.columns import line_depends_on, task_header, task_line
+from malbox_tui.tui.moment import Moment
 from malbox_tui.tui.text import plain
 from malbox_tui.tui.widgets.line_view import LineView
 

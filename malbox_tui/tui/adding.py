@@ -1,0 +1,76 @@
+"""Adding samples: named on the command line, typed in the dialog, or dropped and pasted anywhere."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+from textual.app import App
+
+from malbox_tui.model.errors import EngineStopped, MalboxError
+from malbox_tui.model.submission import Accepted, Account
+from malbox_tui.tui.console import Surroundings
+from malbox_tui.tui.notices import say, say_text
+from malbox_tui.tui.screens.add import AddSamples
+from malbox_tui.tui.screens.dialogs import Prompt
+from malbox_tui.tui.text import plain, sentence
+
+_BEGINNINGS_OF_A_DROP = ("/", "'", '"', "\\", "~", "file:")
+"""How terminals begin the text of a drop: with an absolute path, quoted, escaped or as a URL."""
+
+
+class Adding:
+    """Submits what is named, each submission on its own, and says what came of it."""
+
+    def __init__(self, app: App[Any], around: Surroundings) -> None:
+        self._app = app
+        self._around = around
+        self._numbers = itertools.count(1)
+
+    def add(self, paths: Sequence[bytes] | None) -> None:
+        """Submit files and folders; none, and nothing happens."""
+        if paths:
+            self._app.run_worker(self._submit(tuple(paths)), name=f"submission {next(self._numbers)}")
+
+    async def ask(self) -> None:
+        """Ask for a path."""
+        await self._app.push_screen(AddSamples(self._around.intake), self.add)
+
+    def take_paste(self, text: str) -> bool:
+        """Submit what was dropped or pasted; False when it is for an input that has the focus."""
+        screen = self._app.screen
+        if isinstance(screen, Prompt) and not text.lstrip().startswith(_BEGINNINGS_OF_A_DROP):
+            # A word to search for, even if a file of the working folder has that name.
+            return False
+        dropped = self._around.intake.dropped(text)
+        if dropped.paths:
+            if isinstance(screen, AddSamples):
+                screen.dismiss(dropped.paths)
+            else:
+                self.add(dropped.paths)
+            return True
+        if isinstance(screen, AddSamples | Prompt):
+            return False
+        say(self._app, dropped.problem, bad=True)
+        return True
+
+    async def _submit(self, paths: tuple[bytes, ...]) -> None:
+        try:
+            account = await self._around.client.submit(self._around.offers(paths), self._around.wishes)
+        except EngineStopped:
+            return
+        except MalboxError as error:
+            say(self._app, str(error), bad=True)
+            return
+        self._tell(account)
+
+    def _tell(self, account: Account) -> None:
+        parts = [f"{len(account.accepted)} added"]
+        parts += [f"{len(account.duplicates)} known already"] if account.duplicates else []
+        text = plain(", ".join(parts))
+        if account.refused:
+            text.append(f", {len(account.refused)} refused: ")
+            text.append_text(sentence(f"{account.refused[0].refusal.reason}"))
+        any_accepted = any(isinstance(receipt, Accepted) for receipt in account.receipts)
+        say_text(self._app, text, bad=bool(account.refused) and not any_accepted)

@@ -1,0 +1,94 @@
+"""The line at the top as cells: the pool and its queue, the most important first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.text import Text
+
+from malbox_tui.model.overview import GroupView, Overview
+from malbox_tui.model.task import TaskState
+from malbox_tui.tui.glyphs import STATES
+from malbox_tui.tui.moment import Moment
+from malbox_tui.tui.text import joined_cells, plain, short_size, shown
+
+SPARKS = "▁▂▃▄▅▆▇█"
+STRONG_ISOLATION = "bubblewrap"
+"""What an engine calls its isolation when nothing is missing."""
+
+
+def header_line(overview: Overview | None, moment: Moment, width: int, host: str) -> Text:
+    """The one line at the top: as much of it as fits, the most important first."""
+    title = plain(" malbox ", f"bold reverse {moment.tone('accent')}")
+    if overview is None:
+        return joined_cells([title, plain("connecting…", moment.tone("muted"))])
+    parts = [title, *_notices(overview, moment), *(_group_part(group, moment) for group in overview.groups)]
+    parts += [_queue_part(overview, moment), _ended_part(overview, moment), _rate_part(overview, moment)]
+    parts += [_room_part(overview, moment), shown(host, moment.tone("muted"))]
+    line = Text(no_wrap=True, end="")
+    for part in parts:
+        if not part.plain:
+            continue
+        if line.cell_len + part.cell_len + 3 > width:
+            break
+        if line.plain and not line.plain.endswith(" "):
+            line.append(" · ", moment.tone("muted"))
+        elif line.plain:
+            line.append(" ")
+        line.append_text(part)
+    return line
+
+
+def _notices(overview: Overview, moment: Moment) -> list[Text]:
+    notices = []
+    if overview.stopping:
+        notices.append(plain(f" STOPPING ({overview.stopping.replace('_', ' ')}) ", f"bold reverse {moment.tone('late')}"))
+    elif overview.paused:
+        notices.append(plain(" PAUSED ", f"bold reverse {moment.tone('late')}"))
+    if overview.isolation not in ("", STRONG_ISOLATION):
+        notices.append(plain(" WEAK ISOLATION ", f"bold reverse {moment.tone('bad')}"))
+    return notices
+
+
+def _group_part(group: GroupView, moment: Moment) -> Text:
+    text = plain("workers ", moment.tone("muted"))
+    text.append(f"{group.busy}/{group.active}", "bold")
+    text.append(f" of {group.min_workers}–{group.max_workers}")
+    return text
+
+
+def _queue_part(overview: Overview, moment: Moment) -> Text:
+    text = plain("queue ", moment.tone("muted"))
+    text.append(str(overview.counts.get(TaskState.PENDING, 0)), "bold")
+    return text
+
+
+def _ended_part(overview: Overview, moment: Moment) -> Text:
+    parts = []
+    for state in (TaskState.COMPLETED, TaskState.FAILED, TaskState.TIMED_OUT, TaskState.CANCELED):
+        look, count = STATES[state], overview.counts.get(state, 0)
+        parts.append(plain(f"{look.glyph} {count}", moment.tone(look.tone if count else "muted")))
+    return joined_cells(parts, "  ")
+
+
+def _rate_part(overview: Overview, moment: Moment) -> Text:
+    minutes = overview.ended_per_minute
+    if not minutes:
+        return plain("")
+    recent = minutes[-3:]
+    text = plain(f"{sum(recent) / len(recent):.1f}/min ")
+    text.append(sparkline(minutes[-8:]), moment.tone("accent"))
+    return text
+
+
+def _room_part(overview: Overview, moment: Moment) -> Text:
+    if overview.free_bytes is None:
+        return plain("")
+    low = overview.free_bytes < 5 * 1024**3
+    return plain(f"{short_size(overview.free_bytes)} free", moment.tone("bad" if low else "muted"))
+
+
+def sparkline(values: Sequence[int]) -> str:
+    """A character for each value, the lowest for nothing, the full one for the highest."""
+    highest = max(values, default=0) or 1
+    return "".join(SPARKS[-(-value * (len(SPARKS) - 1) // highest)] for value in values)

@@ -1,0 +1,92 @@
+"""What an operator orders of the engine. What destroys something asks first, and names what it hits.
+
+An order carries the task that was under the cursor when the key was pressed, and where it matters the state it was in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+from uuid import uuid4
+
+from rich.text import Text
+from textual.app import App
+
+from malbox_tui.model.commands import (
+    Action,
+    CancelTasks,
+    Command,
+    PausePool,
+    ResizeGroup,
+    ResumePool,
+    RetryTasks,
+    SetPriority,
+)
+from malbox_tui.model.errors import EngineStopped
+from malbox_tui.model.overview import Overview
+from malbox_tui.model.queries import TaskRecord
+from malbox_tui.model.task import OWNED_STATES
+from malbox_tui.ports import Client
+from malbox_tui.tui.columns import name_cell
+from malbox_tui.tui.moment import Moment
+from malbox_tui.tui.notices import say, say_text
+from malbox_tui.tui.screens.dialogs import Choice, Question
+from malbox_tui.tui.text import plain, shown
+
+
+class Orders:
+    """Sends commands in an operator's name and says how they ended; `show` draws what came of them."""
+
+    def __init__(self, app: App[Any], client: Client, actor: str, show: Callable[[], Awaitable[None]]) -> None:
+        self._app = app
+        self._client = client
+        self._actor = actor
+        self._show = show
+
+    async def cancel(self, record: TaskRecord, moment: Moment) -> None:
+        """Ask, then cancel the task as it was when it was asked about."""
+        task = record.task
+        if task.state.is_final:
+            say(self._app, f"Task {task.id} is already {task.state.value.replace('_', ' ')}.", bad=True)
+            return
+        lines = [Text.assemble(f"Task {task.id}, {task.state.value.replace('_', ' ')}: ", name_cell(record, moment))]
+        lines.append(plain("It ends as canceled; what it found so far is kept."))
+        choices = [Choice("Leave it", False), Choice("Cancel the task", True, harmful=True)]
+
+        def answered(yes: object) -> None:
+            if yes:
+                expected = task.state if task.state not in OWNED_STATES else None
+                self._carry_out(CancelTasks(task_ids=(task.id,), expected=expected))
+
+        await self._app.push_screen(Question("Cancel this task?", lines, choices), answered)
+
+    def retry(self, record: TaskRecord) -> None:
+        """Analyse the content of an ended task again."""
+        self._carry_out(RetryTasks(task_ids=(record.task.id,)))
+
+    def change_priority(self, record: TaskRecord, step: int) -> None:
+        """Raise or lower the priority of a waiting task."""
+        self._carry_out(SetPriority(task_ids=(record.task.id,), priority=record.task.priority + step))
+
+    def resize(self, overview: Overview, min_step: int, max_step: int) -> None:
+        """Change the limits of the worker group."""
+        if overview.groups:
+            group = overview.groups[0]
+            low, high = group.min_workers + min_step, group.max_workers + max_step
+            self._carry_out(ResizeGroup(group=group.name, min_workers=low, max_workers=high))
+
+    def pause_or_resume(self, overview: Overview) -> None:
+        """Pause, or resume what is paused."""
+        self._carry_out(ResumePool() if overview.paused else PausePool())
+
+    def _carry_out(self, action: Action) -> None:
+        self._app.run_worker(self._do(Command(action=action, actor=self._actor, key=uuid4().hex)), name="command")
+
+    async def _do(self, command: Command) -> None:
+        try:
+            outcome = await self._client.do(command)
+        except EngineStopped as error:
+            say(self._app, str(error), bad=True)
+            return
+        say_text(self._app, shown(outcome.message), bad=not outcome.done)
+        await self._show()

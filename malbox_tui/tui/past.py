@@ -1,0 +1,63 @@
+"""What was, as cells: the bars of the timelines, and the lines of the event log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import groupby
+
+from rich.text import Text
+
+from malbox_tui.model.task import TaskState
+from malbox_tui.tui.glyphs import STATES
+from malbox_tui.tui.live import LiveTask, LogLine
+from malbox_tui.tui.moment import Moment
+from malbox_tui.tui.text import clock_time, plain, sentence
+
+
+def timeline_axis(seconds: float, width: int, moment: Moment) -> Text:
+    """Marks of time past, `now` at the right end."""
+    line = [" "] * width
+    for share in (0.75, 0.5, 0.25):
+        mark = f"-{clock_time(seconds * share)}"
+        start = int(width * (1 - share)) - len(mark) // 2
+        if start >= 0 and start + len(mark) < width - 4:
+            line[start : start + len(mark)] = mark
+    line[-3:] = "now"
+    return plain("".join(line)[-width:], moment.tone("muted"))
+
+
+def timeline_bar(task: LiveTask, seconds: float, width: int, moment: Moment) -> Text:
+    """The task's states over the last `seconds`, a cell for each `seconds / width`: letter and colour of the state it was in at the
+    cell's end; the mark of its end where it ended."""
+    begin, step = moment.now - seconds, seconds / width
+    cells: list[tuple[str, str]] = [(" ", "")] * width
+    for span in task.spans:
+        look = STATES[span.state]
+        if span.state.is_final:
+            place = min(width - 1, int((span.start - begin) / step))
+            if place >= 0:
+                cells[place] = (look.letter, moment.tone(look.tone))
+            continue
+        first = max(0, int((span.start - begin) / step))
+        last = min(width, int(((moment.now if span.end is None else span.end) - begin) / step) + 1)
+        style = moment.tone(look.tone) if span.state is TaskState.PENDING else f"{_on(moment)} on {moment.tone(look.tone)}"
+        for place in range(first, last):
+            cells[place] = (look.letter, style)
+    line = Text(no_wrap=True, end="")
+    for style, run in groupby(cells, key=lambda cell: cell[1]):
+        line.append("".join(letter for letter, _ in run), style)
+    return line
+
+
+def _on(moment: Moment) -> str:
+    return "#101418" if moment.dark else "#ffffff"
+
+
+def log_text(line: LogLine, moment: Moment, clock: Callable[[float], str]) -> Text:
+    """One line of the event log; `clock` writes a time of day."""
+    text = plain(f"{clock(line.at)} ", moment.tone("muted"))
+    text.append_text(sentence(line.subject, moment.tone(line.tone)))
+    if line.detail:
+        text.append(" ")
+        text.append_text(sentence(line.detail))
+    return text
