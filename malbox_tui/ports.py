@@ -6,13 +6,14 @@ Every call may raise `MalboxError`s; which, is said at the call. Cancelling a ca
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from malbox_tui.model.commands import Command, CommandOutcome
 from malbox_tui.model.events import Event, EventBody, Gap, Position
+from malbox_tui.model.machine import MachineSpec
 from malbox_tui.model.overview import Overview
 from malbox_tui.model.queries import TaskPage, TaskQuery
 from malbox_tui.model.report import Identification, PluginRun, ResultRef
@@ -76,13 +77,17 @@ class Added:
 
 @dataclass(frozen=True, slots=True)
 class ClaimRequest:
-    """One worker's wish to own one pending task until `lease_until`; `token` fences the attempt and is never used twice."""
+    """One worker's wish to own one pending task until `lease_until`; `token` fences the attempt and is never used twice.
+
+    `machine` is reserved for it already; None for a host-only task.
+    """
 
     task_id: int
     worker: str
     token: str
     at: float
     lease_until: float
+    machine: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +143,11 @@ class Store(Protocol):
         """
         ...
 
-    def note(self, at: float, news: EventBody) -> None:
-        """Hand over news that belongs to no task's move; it is stored and told in order with the changes."""
+    def note(self, at: float, news: EventBody) -> Awaitable[None]:
+        """Hand over news that belongs to no task's move; it is stored and told in order with the changes.
+
+        Await the answer to know it durable. An answer nobody awaits is not an error; what it would have raised is logged.
+        """
         ...
 
     async def renew(self, tokens: Sequence[str], lease_until: float) -> frozenset[str]:
@@ -277,11 +285,15 @@ class PluginInfo:
 
 @dataclass(frozen=True, slots=True)
 class PluginJob:
-    """One attempt's work for the plugins: the sample lies in the bench's inbox under `sample_name`."""
+    """One attempt's work for the plugins: the sample lies in the bench's inbox under `sample_name`.
+
+    `kept_out` maps plugins that don't take part in this task to the reason, a sentence.
+    """
 
     task_id: int
     token: str
     sample_name: str
+    kept_out: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,7 +317,8 @@ class PluginBench(Protocol):
 
         A plugin that fails, crashes, floods or lies makes its own run `failed` and harms no other. When `stop` speaks, plugins are
         asked to end; after the grace period their whole process trees are killed; then this returns what there is, the unfinished
-        runs as `canceled` (or `timed_out` when the reason is "timeout"). Cancelled: everything is killed at once.
+        runs as `canceled` (or `timed_out` when the reason is "timeout"). Plugins that are kept out give a `skipped` run each, with the
+        reason. Cancelled: everything is killed at once.
         """
         ...
 
@@ -336,6 +349,92 @@ class PluginRunner(Protocol):
 
     async def close(self) -> None:
         """End all processes. A second call does nothing."""
+        ...
+
+
+# --- machines --------------------------------------------------------------------------------------------------------------------
+
+
+class MachineProvider(Protocol):
+    """One hypervisor's machines. Calls on one machine come one at a time; calls on different machines at the same time.
+
+    No call may block the loop. Every call may take for ever: whoever calls sets the limit, by cancelling it. A cancelled call may
+    still have its effect.
+    """
+
+    async def open(self) -> None:
+        """Get ready to be asked. A hypervisor that can't be reached is not an error here, but at each call for a machine."""
+        ...
+
+    async def check(self, machine: MachineSpec) -> None:
+        """Returns if the machine exists and can be reverted. Raises `MachineMissing`, `MachineError`."""
+        ...
+
+    async def revert(self, machine: MachineSpec) -> None:
+        """Bring the machine, whatever it is at, to its clean snapshot, running. Raises `MachineMissing`, `MachineError`."""
+        ...
+
+    async def stop(self, machine: MachineSpec) -> None:
+        """Switch the machine off, at once and whatever the guest says; one that is off stays so. Raises `MachineError`."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of the hypervisor. A second call does nothing."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class GuestExit:
+    """How a program in the guest ended: `code` is its exit status, `output` the first part of what it printed.
+
+    `code` is None when the guest went down with it (a sample that switches its machine off is a normal end).
+    """
+
+    code: int | None
+    output: bytes = b""
+
+
+class GuestSession(Protocol):
+    """A conversation with the guest of one running machine. The guest is hostile: all reads are bounded, in size and in time."""
+
+    async def put(self, source: Path, name: str) -> str:
+        """Copy a file into the guest under the plain name `name`; returns its path there. Raises `GuestUnreachable`."""
+        ...
+
+    async def execute(self, path: str, max_output_bytes: int) -> GuestExit:
+        """Run a file of the guest and wait for its end. Cancelled: it may run on. Raises `GuestUnreachable`."""
+        ...
+
+    async def close(self) -> None:
+        """End the conversation. A second call does nothing, and neither does one after the guest is gone."""
+        ...
+
+
+class GuestChannel(Protocol):
+    """A way to talk to guests."""
+
+    async def connect(self, machine: MachineSpec) -> GuestSession:
+        """Returns when the guest answers; may take for ever when it doesn't. Raises `GuestUnreachable`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Machinery:
+    """The machines of one configuration, and what moves them: for each provider's name the provider and the channel to its guests."""
+
+    machines: Sequence[MachineSpec] = ()
+    providers: Mapping[str, MachineProvider] = field(default_factory=dict)
+    channels: Mapping[str, GuestChannel] = field(default_factory=dict)
+
+
+# --- limits ----------------------------------------------------------------------------------------------------------------------
+
+
+class LimitsStore(Protocol):
+    """Keeps min and max of worker groups for the next start, apart from the operator's configuration file."""
+
+    async def save(self, limits: Mapping[str, tuple[int, int]]) -> str:
+        """Keep (min, max) by group; returns where, for a person. Raises `StoreError`, with nothing changed."""
         ...
 
 

@@ -86,7 +86,7 @@ class Worker:
             state=self.state,
             since=self.since,
             started_at=self.started_at,
-            task_id=self.task_id,
+            task_ids=() if self.task_id is None else (self.task_id,),
             tasks_done=self.tasks_done,
         )
 

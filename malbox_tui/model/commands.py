@@ -42,6 +42,22 @@ class ResizeGroup(_Action, frozen=True, kw_only=True):
     max_workers: int | None = None
 
 
+class SaveLimits(_Action, frozen=True, kw_only=True):
+    """Keep min and max of all worker groups for the next start. The operator's configuration file is left as it is."""
+
+
+class DisableMachines(_Action, frozen=True, kw_only=True):
+    """Take machines out for maintenance; one that serves a task when the task is done."""
+
+    machines: tuple[str, ...]
+
+
+class EnableMachines(_Action, frozen=True, kw_only=True):
+    """Bring disabled, quarantined or missing machines back: each serves again as soon as it is proven clean."""
+
+    machines: tuple[str, ...]
+
+
 class PausePool(_Action, frozen=True, kw_only=True):
     """Take no more tasks; what runs goes on."""
 
@@ -59,12 +75,27 @@ class ShutdownMode(StrEnum):
 
 
 class Shutdown(_Action, frozen=True, kw_only=True):
-    """Stop taking tasks and end. Asking again with a harder mode hardens the first."""
+    """Stop taking tasks and end. Asking again with a harder mode hardens the first.
+
+    `within_s` bounds a drain: what runs longer is given back. None: the drain takes as long as the tasks do.
+    """
 
     mode: ShutdownMode
+    within_s: float | None = None
 
 
-Action = CancelTasks | SetPriority | RetryTasks | ResizeGroup | PausePool | ResumePool | Shutdown
+Action = (
+    CancelTasks
+    | SetPriority
+    | RetryTasks
+    | ResizeGroup
+    | SaveLimits
+    | DisableMachines
+    | EnableMachines
+    | PausePool
+    | ResumePool
+    | Shutdown
+)
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True):

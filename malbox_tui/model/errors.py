@@ -16,6 +16,15 @@ class IllegalTransition(MalboxError):
         super().__init__(f"A task that is {state} can't take the step {trigger!r}.")
 
 
+class IllegalMachineMove(MalboxError):
+    """A machine was asked to make a move that its table doesn't have; nothing was changed."""
+
+    def __init__(self, state: str, trigger: str) -> None:
+        self.state = state
+        self.trigger = trigger
+        super().__init__(f"A machine that is {state} can't take the step {trigger!r}.")
+
+
 class UnknownTask(MalboxError):
     """No task has this id."""
 
@@ -136,6 +145,23 @@ class PluginUnavailable(MalboxError):
         self.plugin = plugin
         self.problem = problem
         super().__init__(f"The plugin {plugin} can't run: {problem}")
+
+
+class MachineError(MalboxError):
+    """A machine could not do what it was to do; `machine` names it, `problem` says what went wrong."""
+
+    def __init__(self, machine: str, problem: str) -> None:
+        self.machine = machine
+        self.problem = problem
+        super().__init__(f"Machine {machine}: {problem}")
+
+
+class MachineMissing(MachineError):
+    """The hypervisor doesn't know the machine, or not the snapshot it is reverted to."""
+
+
+class GuestUnreachable(MachineError):
+    """The guest did not answer in time, or answers no more."""
 
 
 class RefusedCommand(MalboxError):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
+from malbox_tui.model.machine import MachineState
 from malbox_tui.model.report import PluginStatus, Verdict
 from malbox_tui.model.task import EndedBy, TaskState
 from malbox_tui.model.worker import StopReason, WorkerKind, WorkerState
@@ -32,10 +33,11 @@ class TaskCreated(_TaskBody, frozen=True, kw_only=True):
 
 
 class TaskStarting(_TaskBody, frozen=True, kw_only=True):
-    """A worker took the task and loads it."""
+    """A worker took the task and loads it; `machine` is reserved for it."""
 
     worker: str
     attempt: int
+    machine: str | None = None
 
 
 class TaskStageChanged(_TaskBody, frozen=True, kw_only=True):
@@ -113,6 +115,25 @@ class GroupResized(_Body, frozen=True, kw_only=True):
     max_workers: int
 
 
+class MachineChanged(_Body, frozen=True, kw_only=True):
+    """A machine is in another state now; `task_id` is what holds it, `reason` why it can't serve."""
+
+    machine: str
+    state: MachineState
+    task_id: int | None = None
+    reason: str = ""
+
+
+class StoreFailing(_Body, frozen=True, kw_only=True):
+    """The store takes nothing: no task is taken until it does. Passing news: it can't be stored."""
+
+    problem: str
+
+
+class StoreWorks(_Body, frozen=True, kw_only=True):
+    """The store takes what it is given again: that this is stored proves it."""
+
+
 class PoolPaused(_Body, frozen=True, kw_only=True):
     """No task is taken until the pool is resumed; what runs goes on."""
 
@@ -178,6 +199,9 @@ EventBody = (
     | WorkerChanged
     | WorkerStopped
     | GroupResized
+    | MachineChanged
+    | StoreFailing
+    | StoreWorks
     | PoolPaused
     | PoolResumed
     | PluginStarted
@@ -187,6 +211,9 @@ EventBody = (
     | EngineStarted
     | EngineStopping
 )
+
+PASSING = (PluginProgress, StoreFailing)
+"""News that is told and not stored."""
 
 TaskEnded = TaskCompleted | TaskFailed | TaskTimedOut | TaskCanceled
 

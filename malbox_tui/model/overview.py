@@ -5,12 +5,17 @@ from __future__ import annotations
 import msgspec
 
 from malbox_tui.model.events import Position
+from malbox_tui.model.machine import MachineView
 from malbox_tui.model.task import TaskState
 from malbox_tui.model.worker import WorkerView
 
 
 class GroupView(msgspec.Struct, frozen=True, kw_only=True):
-    """One worker group: its limits, and how many of its workers are active and busy."""
+    """One worker group: its limits, and how many of its workers are active and busy.
+
+    `slots` is how many tasks one of its workers may hold at once; `takes` says in words which tasks it takes, `priority` how much it
+    is preferred. `saved` is false while min and max differ from what the next start would use.
+    """
 
     name: str
     min_workers: int
@@ -18,11 +23,16 @@ class GroupView(msgspec.Struct, frozen=True, kw_only=True):
     active: int
     busy: int
     idle_timeout_s: float
+    slots: int = 1
+    takes: str = ""
+    priority: int = 5
+    saved: bool = True
 
 
 class Overview(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that is small: counts, groups, workers. `clock` is the engine's time; `position` the last event it includes.
+    """Everything that is small: counts, groups, workers, machines. `clock` is the engine's time; `position` the last event it includes.
 
+    `paused` is why no task is taken; None when tasks are. `troubles` are what an operator has to know while it lasts, a sentence each.
     `ended_per_minute` counts the tasks that ended in each of the latest minutes, the current one last. `free_bytes` is the room left
     on the disk under the data folder; None: not known.
     """
@@ -32,8 +42,10 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     counts: dict[TaskState, int]
     groups: tuple[GroupView, ...]
     workers: tuple[WorkerView, ...]
+    machines: tuple[MachineView, ...] = ()
     paused: str | None = None
     stopping: str | None = None
     isolation: str = ""
     ended_per_minute: tuple[int, ...] = ()
     free_bytes: int | None = None
+    troubles: tuple[str, ...] = ()

@@ -46,11 +46,21 @@ class TaskQuery(msgspec.Struct, frozen=True, kw_only=True):
     around: int | None = None
 
 
+class Waiting(msgspec.Struct, frozen=True):
+    """Why a pending task waits, in words; at which place among all `pending` ones (1 is next; None: it is being taken); since when."""
+
+    reason: str
+    position: int | None
+    pending: int
+    since: float
+
+
 class TaskRecord(msgspec.Struct, frozen=True):
-    """A task together with its sample."""
+    """A task together with its sample, and for a pending one why it waits (None where no engine was asked)."""
 
     task: Task
     sample: Sample
+    waiting: Waiting | None = None
 
 
 class TaskPage(msgspec.Struct, frozen=True, kw_only=True):

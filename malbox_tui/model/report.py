@@ -65,6 +65,7 @@ class PluginStatus(StrEnum):
     FAILED = "failed"
     TIMED_OUT = "timed_out"
     CANCELED = "canceled"
+    SKIPPED = "skipped"
 
 
 class PluginRun(msgspec.Struct, frozen=True):

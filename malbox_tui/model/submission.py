@@ -31,12 +31,16 @@ class Offer:
 
 
 class SubmissionOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What is asked of all samples of one submission. `again` analyses content that already has a completed task once more."""
+    """What is asked of all samples of one submission. `again` analyses content that already has a completed task once more.
+
+    `hold` takes tasks that no machine and no worker group could serve now, to wait for one that can; else they are refused.
+    """
 
     priority: int = 1
     timeout_s: float | None = None
     again: bool = False
     requires: RequirementClass = RequirementClass()
+    hold: bool = False
 
 
 class Accepted(msgspec.Struct, frozen=True, tag="accepted"):

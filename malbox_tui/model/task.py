@@ -117,13 +117,39 @@ class EndedBy(StrEnum):
 
 
 class RequirementClass(msgspec.Struct, frozen=True):
-    """What a task needs to be served, and so what a claim is filtered by. None and empty mean: no demand."""
+    """What a task needs to be served, and so what a claim is filtered by. None and empty mean: no demand.
+
+    `avoid` names machines that failed this task: others are tried as long as there are any that could serve.
+    """
 
     task_type: str = "static"
     platform: str | None = None
     arch: str | None = None
     tags: tuple[str, ...] = ()
     pin: str | None = None
+    avoid: tuple[str, ...] = ()
+
+    @property
+    def needs_machine(self) -> bool:
+        """False for a host-only task: its plugins run on this host, and nothing of it in a guest."""
+        return self.task_type not in HOST_ONLY_TYPES and (self.task_type == "dynamic" or self.asks_for_machine)
+
+    @property
+    def asks_for_machine(self) -> bool:
+        """Whether it names something that only a machine has."""
+        return bool(self.platform or self.arch or self.tags or self.pin)
+
+    def __str__(self) -> str:
+        """For a person: "windows/x64, tag office, machine win10-1"; a host-only one by its type."""
+        if not self.needs_machine:
+            return self.task_type
+        system = "/".join(part for part in (self.platform, self.arch) if part)
+        parts = [system, *(f"tag {tag}" for tag in self.tags), f"machine {self.pin}" if self.pin else ""]
+        return ", ".join(part for part in parts if part) or "any"
+
+
+HOST_ONLY_TYPES = frozenset({"static", "archive"})
+"""Task types whose work never enters a guest."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -141,6 +167,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
     `stages` maps a state's name to the seconds spent in it: `pending` summed over all waits, the others of the latest attempt.
     `attempts` counts the attempts that were not interrupted; `crashes` those in a row that died with the engine.
+    `machine` is the one that serves the task, or served the attempt that ended it; None for a host-only task.
     `reason` is, for a final task, the sentence that says how it ended; for a pending one, why it waits, or empty.
     """
 
@@ -155,6 +182,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     crashes: int = 0
     retry_of: int | None = None
     worker: str | None = None
+    machine: str | None = None
     token: str | None = None
     lease_until: float | None = None
     created_at: float
@@ -195,12 +223,13 @@ def moved(task: Task, trigger: Trigger, at: float) -> Task:
     return msgspec.structs.replace(task, state=state, stages=stages, stage_since=at)
 
 
-def claimed(task: Task, worker: str, token: str, at: float, lease_until: float) -> Task:
+def claimed(task: Task, worker: str, token: str, at: float, lease_until: float, machine: str | None = None) -> Task:
     """A pending task as its new owner holds it; the stages of an earlier attempt are forgotten, its waits are not."""
     owned = moved(task, Trigger.CLAIM, at)
     return msgspec.structs.replace(
         owned,
         worker=worker,
+        machine=machine,
         token=token,
         lease_until=lease_until,
         attempts=task.attempts + 1,
@@ -233,11 +262,16 @@ def settled(task: Task, at: float) -> Task:
     )
 
 
-def given_back(task: Task, at: float, reason: str, *, crashed: bool = False) -> Task:
-    """An owned task whose attempt was interrupted: pending again, the attempt not counted, a crash counted as such."""
+def given_back(task: Task, at: float, reason: str, *, crashed: bool = False, avoid: str | None = None) -> Task:
+    """An owned task whose attempt was interrupted: pending again, the attempt not counted, a crash counted as such.
+
+    `avoid` is the machine that failed it, if one did.
+    """
     pending = moved(task, Trigger.GIVE_BACK, at)
+    requires = task.requires if avoid is None else msgspec.structs.replace(task.requires, avoid=(*task.requires.avoid, avoid))
     return msgspec.structs.replace(
         _released(pending),
+        requires=requires,
         attempts=max(0, task.attempts - 1),
         crashes=task.crashes + 1 if crashed else task.crashes,
         started_at=None,
@@ -254,4 +288,5 @@ def ended_while_pending(task: Task, trigger: Trigger, at: float, ended_by: Ended
 
 
 def _released(task: Task) -> Task:
-    return msgspec.structs.replace(task, token=None, lease_until=None, worker=task.worker if task.state.is_final else None)
+    kept = (task.worker, task.machine) if task.state.is_final else (None, None)
+    return msgspec.structs.replace(task, token=None, lease_until=None, worker=kept[0], machine=kept[1])

@@ -32,7 +32,10 @@ class StopReason(StrEnum):
 
 
 class WorkerView(msgspec.Struct, frozen=True):
-    """One worker at one moment. `since` is when it entered its state; `task_id` is None while it is idle."""
+    """One worker at one moment. `since` is when it entered its state; `task_ids` is empty while it is idle.
+
+    `slots` is how many tasks it may hold at once. `note` says of an idle worker what it could take.
+    """
 
     id: str
     group: str
@@ -40,5 +43,12 @@ class WorkerView(msgspec.Struct, frozen=True):
     state: WorkerState
     since: float
     started_at: float
-    task_id: int | None = None
+    task_ids: tuple[int, ...] = ()
+    slots: int = 1
     tasks_done: int = 0
+    note: str = ""
+
+    @property
+    def task_id(self) -> int | None:
+        """The task it has held longest; None while it is idle."""
+        return self.task_ids[0] if self.task_ids else None

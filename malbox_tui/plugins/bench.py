@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from malbox_tui.model.errors import MalboxError
-from malbox_tui.model.report import Identification, PluginRun
+from malbox_tui.model.report import Identification, PluginRun, PluginStatus
 from malbox_tui.plugins.manifest import Execution
 from malbox_tui.plugins.registry import HostPlugin
 from malbox_tui.plugins.seat import Seat, Surroundings
@@ -35,8 +35,9 @@ class HostBench:
     async def run(self, job: PluginJob, stop: StopSignal) -> Findings:
         """Plugins that may run together do; then the sequential ones, one at a time, by name."""
         self._halted = stop.reason
-        together = [seat for seat in self._seats if seat.plugin.manifest.runtime.execution is not Execution.SEQUENTIAL]
-        in_turn = [seat for seat in self._seats if seat.plugin.manifest.runtime.execution is Execution.SEQUENTIAL]
+        taking_part = [seat for seat in self._seats if seat.plugin.name not in job.kept_out]
+        together = [seat for seat in taking_part if seat.plugin.manifest.runtime.execution is not Execution.SEQUENTIAL]
+        in_turn = [seat for seat in taking_part if seat.plugin.manifest.runtime.execution is Execution.SEQUENTIAL]
         try:
             async with asyncio.TaskGroup() as group:
                 watch = group.create_task(self._watch(stop))
@@ -47,8 +48,9 @@ class HostBench:
             if (error := _ours(failures)) is not None:
                 raise error from failures
             raise
+        skipped = [_skipped(seat, job.kept_out[seat.plugin.name]) for seat in self._seats if seat.plugin.name in job.kept_out]
         return Findings(
-            runs=tuple(run for run, _identification in outcomes),
+            runs=(*(run for run, _identification in outcomes), *skipped),
             identification=next((found for _run, found in outcomes if found is not None), None),
         )
 
@@ -83,6 +85,10 @@ class HostBench:
     def _clear(self) -> None:
         for entry in self.inbox.iterdir():
             entry.unlink()
+
+
+def _skipped(seat: Seat, reason: str) -> PluginRun:
+    return PluginRun(seat.plugin.name, seat.plugin.version, PluginStatus.SKIPPED, 0.0, reason=reason)
 
 
 def _ours(failures: BaseExceptionGroup[BaseException]) -> MalboxError | None:

@@ -72,9 +72,11 @@ class MemoryStore:
         self._hand_over(request)
         return request.answer
 
-    def note(self, at: float, news: EventBody) -> None:
+    def note(self, at: float, news: EventBody) -> Awaitable[None]:
         """As `Store.note`."""
-        self._hand_over(Noting(at, news, Answer(f"the event {type(news).__name__}")))
+        request = Noting(at, news, Answer(f"the event {type(news).__name__}"))
+        self._hand_over(request)
+        return request.answer
 
     async def renew(self, tokens: Sequence[str], lease_until: float) -> frozenset[str]:
         """As `Store.renew`."""
@@ -131,13 +133,20 @@ class MemoryStore:
             return
         batch, self._waiting = self._waiting, []
         told = len(self._events)
-        answers = [self._carry_out(request) for request in batch]
+        answers = [self._safely(request) for request in batch]
         try:
             if len(self._events) > told:
                 self._on_commit(self._events[told:])
         finally:
             for answer in answers:
                 answer()
+
+    def _safely(self, request: Request) -> Callable[[], None]:
+        """Carry one request out; what it raises is its own answer and nobody else's."""
+        try:
+            return self._carry_out(request)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the callers of the batch are answered
+            return partial(request.answer.fail, StoreError(f"The store could not be used: {error}"))
 
     def _carry_out(self, request: Request) -> Callable[[], None]:
         match request:

@@ -18,7 +18,7 @@ from malbox_tui.ports import PendingEntry
 Row = Sequence[Any]
 T = TypeVar("T")
 
-TASK_WIDTH = 23
+TASK_WIDTH = 24
 """How many columns a task has."""
 
 _encode = msgspec.json.Encoder().encode
@@ -54,6 +54,7 @@ def _movable(task: Task) -> tuple[Any, ...]:
         task.reason,
         optional_json(task.verdict),
         json_text(task.plugins),
+        task.machine,
     )
 
 
@@ -124,6 +125,7 @@ def task_of(row: Row) -> Task:
         reason=row[20],
         verdict=_optional(_verdict, row[21]),
         plugins=_plugins(row[22]),
+        machine=row[23],
     )
 
 

@@ -47,12 +47,12 @@ def news_of_creation(task: Task, name: bytes) -> TaskCreated:
 
 def claimed_by(task: Task, claim: ClaimRequest) -> Task:
     """`task`, which is pending, as the claimer owns it."""
-    return claimed(task, claim.worker, claim.token, claim.at, claim.lease_until)
+    return claimed(task, claim.worker, claim.token, claim.at, claim.lease_until, claim.machine)
 
 
 def news_of_claim(task: Task) -> TaskStarting:
     """The event of a claim; `task` is as it was claimed."""
-    return TaskStarting(task_id=task.id, worker=task.worker or "", attempt=task.attempts)
+    return TaskStarting(task_id=task.id, worker=task.worker or "", attempt=task.attempts, machine=task.machine)
 
 
 def loss(change: Change) -> StaleTask:

@@ -115,9 +115,11 @@ class SqliteStore:
         self._hand_over(request)
         return request.answer
 
-    def note(self, at: float, news: EventBody) -> None:
-        """As `Store.note`; a failure is logged."""
-        self._hand_over(Noting(at, news, Answer(f"the event {type(news).__name__}")))
+    def note(self, at: float, news: EventBody) -> Awaitable[None]:
+        """As `Store.note`."""
+        request = Noting(at, news, Answer(f"the event {type(news).__name__}"))
+        self._hand_over(request)
+        return request.answer
 
     async def renew(self, tokens: Sequence[str], lease_until: float) -> frozenset[str]:
         """As `Store.renew`."""

@@ -28,6 +28,7 @@ _RUN_TONES = {
     PluginStatus.FAILED: ("!", "bad"),
     PluginStatus.TIMED_OUT: ("◷", "late"),
     PluginStatus.CANCELED: ("⊘", "muted"),
+    PluginStatus.SKIPPED: ("–", "muted"),
 }
 
 

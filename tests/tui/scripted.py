@@ -143,7 +143,7 @@ def worker(number: int, task_id: int | None = None, *, ago_s: float = 12.0, **ch
         state=WorkerState.IDLE if task_id is None else WorkerState.BUSY,
         since=NOW - ago_s,
         started_at=NOW - 300,
-        task_id=task_id,
+        task_ids=() if task_id is None else (task_id,),
         tasks_done=number,
     )
     return msgspec.structs.replace(given, **changes)

@@ -155,7 +155,7 @@ def test_an_idle_worker_says_when_it_leaves_and_a_baseline_one_does_not() -> Non
 @pytest.mark.parametrize("width", [30, 50, 80, 120])
 def test_a_busy_worker_shows_its_task_its_stage_and_how_long_it_may_take(width: int) -> None:
     task = LiveTask(431, "invoice_2211.doc", TaskState.RUNNING, [Span(TaskState.RUNNING, 958.0)], timeout_s=300.0)
-    line = worker_line(_worker(state=WorkerState.BUSY, task_id=431), task, GROUP, MOMENT, width)
+    line = worker_line(_worker(state=WorkerState.BUSY, task_ids=(431,)), task, GROUP, MOMENT, width)
     assert line.cell_len == width
     assert "● running" in line.plain
     if width >= 50:
