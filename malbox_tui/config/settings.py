@@ -10,42 +10,59 @@ from typing import Annotated
 
 import msgspec
 
-_Count = Annotated[int, msgspec.Meta(ge=0, le=1024)]
-_Seconds = Annotated[float, msgspec.Meta(gt=0, le=7 * 86400)]
-_Positive = Annotated[int, msgspec.Meta(gt=0)]
+from malbox_tui.config.machines import MachinerySettings, MachineSettings
+from malbox_tui.config.section import Count, Milliseconds, Positive, Seconds, SettingsTable
+from malbox_tui.config.workers import DEFAULT_PRIORITY, WorkerSettings
+
+__all__ = [
+    "DEFAULT_GROUP",
+    "AnalysisSettings",
+    "ConfinementSettings",
+    "GeneralSettings",
+    "GroupSettings",
+    "IntakeSettings",
+    "Isolation",
+    "MachineSettings",
+    "MachinerySettings",
+    "PluginSettings",
+    "Settings",
+    "WorkerSettings",
+]
+
+DEFAULT_GROUP = "default"
+"""The name of the group that `[general]` describes."""
+
 _MAX_MB = 1024 * 1024
 
 
-class _Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    pass
+class GeneralSettings(SettingsTable, frozen=True, kw_only=True):
+    """[general]: the worker group `default`, which takes every task, and how the engine ends."""
 
-
-class GeneralSettings(_Section, frozen=True, kw_only=True):
-    """[general]: the worker group `default`."""
-
-    max_workers: _Count = 4
+    max_workers: Count = 4
     """How many workers there may be at once; those above min_workers come when there is more work than workers."""
-    min_workers: _Count = 1
+    min_workers: Count = 1
     """How many workers stay, also without work. Not above max_workers."""
-    idle_timeout_ms: Annotated[int, msgspec.Meta(ge=1, le=86_400_000)] = 60_000
+    idle_timeout_ms: Milliseconds = 60_000
     """After so long without work a worker above min_workers leaves. In milliseconds."""
+    drain_timeout_s: Seconds = 60.0
+    """How long running tasks may take to finish after SIGTERM before they are given back, in seconds."""
 
 
-class IntakeSettings(_Section, frozen=True, kw_only=True):
+class IntakeSettings(SettingsTable, frozen=True, kw_only=True):
     """[intake]: what is taken as a sample."""
 
-    max_sample_bytes: _Positive = 512 * 1024 * 1024
+    max_sample_bytes: Positive = 512 * 1024 * 1024
     """A larger file is refused. In bytes."""
 
 
-class AnalysisSettings(_Section, frozen=True, kw_only=True):
+class AnalysisSettings(SettingsTable, frozen=True, kw_only=True):
     """[analysis]: the limits of one attempt."""
 
-    timeout_s: _Seconds = 300.0
+    timeout_s: Seconds = 300.0
     """How long the plugins may take together on one sample, in seconds."""
-    cancel_grace_s: _Seconds = 5.0
+    cancel_grace_s: Seconds = 5.0
     """How long a plugin that was asked to stop may take before its process tree is killed, in seconds."""
-    lease_s: _Seconds = 30.0
+    lease_s: Seconds = 30.0
     """How long an attempt owns its task without renewing, in seconds."""
     max_crashes: Annotated[int, msgspec.Meta(ge=1, le=100)] = 3
     """After so many crashes in a row with the task running, it is failed."""
@@ -59,7 +76,7 @@ class Isolation(StrEnum):
     LIMITS = "limits"
 
 
-class ConfinementSettings(_Section, frozen=True, kw_only=True):
+class ConfinementSettings(SettingsTable, frozen=True, kw_only=True):
     """[confinement]: the walls round each plugin process."""
 
     isolation: Isolation = Isolation.AUTO
@@ -70,29 +87,77 @@ class ConfinementSettings(_Section, frozen=True, kw_only=True):
     """How much a plugin may write to its private temporary folder, in MiB."""
 
 
-class PluginSettings(_Section, frozen=True, kw_only=True):
+class PluginSettings(SettingsTable, frozen=True, kw_only=True):
     """[plugins]: which run, what they may produce, and their own options."""
 
     disabled: tuple[str, ...] = ()
     """Names of plugins that don't take part, such as "yara-x". `malbox-tui doctor` lists those that do."""
-    max_output_bytes: _Positive = 256 * 1024
+    max_output_bytes: Positive = 256 * 1024
     """How much of a plugin's stdout and stderr is kept for one task, in bytes; the rest is cut, and marked so."""
-    max_result_bytes: _Positive = 64 * 1024 * 1024
+    max_result_bytes: Positive = 64 * 1024 * 1024
     """How large one result may be, in bytes."""
-    max_results: _Positive = 256
+    max_results: Positive = 256
     """How many results one plugin may give for one task."""
-    config: dict[str, dict[str, str]] = {}
+    config: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
     """[plugins.config.NAME]: options of the plugin NAME. yara-x has `rules`, the absolute path of a folder with rule files of yours
     (.yar and .yara, at any depth) or of one file, and `scan_timeout_s`, a whole number in quotes. The metadata of a rule decides its
     verdict: `classification` ("malicious", "suspicious", "informational"; without it "suspicious"), `score` (0 to 100) and
     `confidence` ("low", "medium", "high"). The other built-in plugins have no options."""
 
 
-class Settings(_Section, frozen=True, kw_only=True):
+class GroupSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """One worker group as it starts.
+
+    `task_types` and `platforms`: what its workers take, None: everything. A platform list says nothing of tasks without a
+    platform. `plugins_allowed`: the plugins that may take part, empty: all; `plugins_denied`: those that may not, whatever is
+    allowed. `slots`: how many tasks one worker holds at once. A group of higher `priority` is preferred.
+    """
+
+    name: str = DEFAULT_GROUP
+    min_workers: int = 1
+    max_workers: int = 4
+    idle_timeout_s: float = 60.0
+    priority: int = DEFAULT_PRIORITY
+    slots: int = 1
+    task_types: frozenset[str] | None = None
+    platforms: frozenset[str] | None = None
+    plugins_allowed: frozenset[str] = frozenset()
+    plugins_denied: frozenset[str] = frozenset()
+
+
+class Settings(SettingsTable, frozen=True, kw_only=True):
     """A whole configuration."""
 
     general: GeneralSettings = GeneralSettings()
+    workers: tuple[WorkerSettings, ...] = ()
+    machinery: MachinerySettings = MachinerySettings()
+    machines: tuple[MachineSettings, ...] = ()
     intake: IntakeSettings = IntakeSettings()
     analysis: AnalysisSettings = AnalysisSettings()
     confinement: ConfinementSettings = ConfinementSettings()
     plugins: PluginSettings = PluginSettings()
+
+    def groups(self) -> tuple[GroupSettings, ...]:
+        """All worker groups: `default` first, then the others in the order of the file."""
+        general = self.general
+        default = GroupSettings(
+            min_workers=general.min_workers,
+            max_workers=general.max_workers,
+            idle_timeout_s=general.idle_timeout_ms / 1000,
+        )
+        return (default, *(_group(worker, general) for worker in self.workers))
+
+
+def _group(worker: WorkerSettings, general: GeneralSettings) -> GroupSettings:
+    return GroupSettings(
+        name=worker.name,
+        min_workers=worker.min_workers,
+        max_workers=general.max_workers if worker.max_workers is None else worker.max_workers,
+        idle_timeout_s=worker.idle_timeout_ms / 1000,
+        priority=worker.priority,
+        slots=worker.max_concurrent_tasks,
+        task_types=None if worker.compatible_tasks is None else frozenset(worker.compatible_tasks),
+        platforms=None if worker.compatible_platforms is None else frozenset(worker.compatible_platforms),
+        plugins_allowed=frozenset(worker.plugin_restrictions.allow),
+        plugins_denied=frozenset(worker.plugin_restrictions.deny),
+    )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+import tomli_w
 from msgspec import inspect as types
 
 from malbox_tui.config.settings import Settings
@@ -15,7 +16,7 @@ from malbox_tui.config.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One key of a section: its default, its values in words, and its docstring (empty: it has none)."""
+    """One key of a section: its default (`NODEFAULT`: it has to be there), its values in words, and its docstring (empty: none)."""
 
     name: str
     type: types.Type
@@ -30,21 +31,34 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One table of the file, in the order of the struct; `explanation` is the section's docstring."""
+    """One table of the file, in the order of the struct; `explanation` is the section's docstring.
+
+    `name` is dotted for a table inside another, which are its `tables`. `repeated`: the file has a list of such tables.
+    """
 
     name: str
     explanation: str
     keys: tuple[Key, ...]
+    tables: tuple[Section, ...] = ()
+    repeated: bool = False
 
 
 def sections() -> tuple[Section, ...]:
     """All sections of a configuration, in order."""
-    return tuple(_section(field.name, field.type) for field in msgspec.structs.fields(Settings))
+    return _section("", Settings).tables
 
 
 def in_words(type_: types.Type) -> str:
     """What a value of this type is, for a person who knows TOML and not Python."""
     match type_:
+        case types.Metadata(extra={"only": value, "why": why}):
+            return f"{in_toml(value)} ({why})"
+        case types.Metadata(extra_json_schema={"description": str(description)}):
+            return description
+        case types.Metadata(type=inner):
+            return in_words(inner)
+        case types.UnionType():
+            return in_words(without_none(type_))
         case types.IntType():
             return f"a whole number{_range(type_)}"
         case types.FloatType():
@@ -54,7 +68,9 @@ def in_words(type_: types.Type) -> str:
         case types.BoolType():
             return "true or false"
         case types.EnumType(cls=cls):
-            return f"one of {', '.join(repr(member.value) for member in cls)}"
+            return _one_of([repr(member.value) for member in cls])
+        case types.VarTupleType(item_type=types.StructType()):
+            return "a list of tables"
         case types.VarTupleType(item_type=item):
             return f"a list, each entry {in_words(item)}"
         case types.DictType(value_type=value):
@@ -63,6 +79,23 @@ def in_words(type_: types.Type) -> str:
             return "a table"
         case _:
             raise TypeError(f"a settings field has a type that has no words yet: {type_}")
+
+
+def without_none(union: types.UnionType) -> types.Type:
+    """The type of a key that may be left out. TOML knows no null, so None is never written."""
+    (type_,) = (member for member in union.types if not isinstance(member, types.NoneType))
+    return type_
+
+
+def in_toml(value: Any) -> str:
+    """A value that is no table, as it is written in a file, on one line."""
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(in_toml(item) for item in value)}]"
+    return tomli_w.dumps({"key": value}).removeprefix("key = ").strip()
+
+
+def _one_of(values: list[str]) -> str:
+    return f"one of {', '.join(values)}" if len(values) > 1 else f"{values[0]} (there is no other yet)"
 
 
 def _range(number: types.IntType | types.FloatType) -> str:
@@ -78,18 +111,25 @@ def _range(number: types.IntType | types.FloatType) -> str:
     return f", {words}" if words else ""
 
 
-def _section(name: str, struct: Any) -> Section:
+def _section(name: str, struct: type[msgspec.Struct], *, repeated: bool = False) -> Section:
     explanations = _attribute_docstrings(struct)
-    keys = tuple(
-        Key(
-            name=field.encode_name,
-            type=types.type_info(field.type),
-            default=field.default_factory() if field.default is msgspec.NODEFAULT else field.default,
-            explanation=explanations.get(field.name, ""),
-        )
-        for field in msgspec.structs.fields(struct)
-    )
-    return Section(name=name, explanation=inspect.getdoc(struct) or "", keys=keys)
+    keys: list[Key] = []
+    tables: list[Section] = []
+    for field in msgspec.structs.fields(struct):
+        inner = f"{name}.{field.encode_name}".lstrip(".")
+        type_ = types.type_info(field.type)
+        match type_:
+            case types.StructType(cls=cls):
+                tables.append(_section(inner, cls))
+            case types.VarTupleType(item_type=types.StructType(cls=cls)):
+                tables.append(_section(inner, cls, repeated=True))
+            case _:
+                keys.append(Key(field.encode_name, type_, _default(field), explanations.get(field.name, "")))
+    return Section(name, inspect.getdoc(struct) or "", tuple(keys), tuple(tables), repeated)
+
+
+def _default(field: msgspec.structs.FieldInfo) -> Any:
+    return field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
 
 
 def _attribute_docstrings(struct: type) -> dict[str, str]:

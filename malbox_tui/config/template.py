@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import textwrap
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -12,14 +14,26 @@ import tomli_w
 
 from malbox_tui.config.loading import shown_path
 from malbox_tui.config.settings import Settings
-from malbox_tui.config.shape import Key, Section, sections
+from malbox_tui.config.shape import Key, Section, in_toml, sections
 from malbox_tui.model.errors import ConfigError
 
 _WIDTH = 100
-_EXAMPLE_PLUGIN = "yara-x"
-_EXAMPLE_OPTIONS = (("rules", "/path/to/rules"), ("scan_timeout_s", "120"))
+_EXAMPLES: Mapping[str, Any] = MappingProxyType(
+    {
+        "workers.name": "windows",
+        "workers.compatible_tasks": ["dynamic"],
+        "workers.compatible_platforms": ["windows"],
+        "workers.max_workers": 4,
+        "machines.name": "win10-1",
+        "machines.provider": "simulated",
+        "machines.platform": "windows",
+        "plugins.config": {"yara-x": {"rules": "/path/to/rules", "scan_timeout_s": "120"}},
+    }
+)
+"""What stands in the file for a key that has no default, or one that would not show how it is written."""
 _HEAD = """\
 # The configuration of malbox-tui. Each key stands here with its default, commented out: take the # away to change it.
+# Tables in double brackets are examples: there are no such groups and machines until they are written.
 # `malbox-tui config check` finds mistakes, `malbox-tui config show` prints what is in effect.
 """
 
@@ -48,10 +62,18 @@ def as_toml(settings: Settings) -> str:
 
 
 def _section_text(section: Section) -> str:
-    lines = [*_comment(section.explanation), f"[{section.name}]"]
+    return "\n".join(_lines(section, commented=section.repeated)) + "\n"
+
+
+def _lines(section: Section, *, commented: bool) -> Iterator[str]:
+    """A table that is repeated stands there as a whole in comments, since its header alone makes an entry."""
+    header = f"[[{section.name}]]" if section.repeated else f"[{section.name}]"
+    yield from _comment(section.explanation)
+    yield f"#{header}" if commented else header
     for key in section.keys:
-        lines += ["", *_comment(_explanation(key)), *_default(section, key)]
-    return "\n".join(lines) + "\n"
+        yield from ("", *_comment(_explanation(key)), *_example(section, key))
+    for table in section.tables:
+        yield from ("", *_lines(table, commented=commented))
 
 
 def _explanation(key: Key) -> str:
@@ -60,14 +82,20 @@ def _explanation(key: Key) -> str:
     return f"{key.explanation.rstrip('.')}. {key.expected[0].upper()}{key.expected[1:]}.".lstrip(". ")
 
 
-def _default(section: Section, key: Key) -> list[str]:
-    value: Any = msgspec.to_builtins(key.default)
+def _example(section: Section, key: Key) -> Iterator[str]:
+    value = _EXAMPLES.get(f"{section.name}.{key.name}", key.default)
     if isinstance(value, dict):
-        return [
-            f"#[{section.name}.{key.name}.{_EXAMPLE_PLUGIN}]",
-            *(f'#{option} = "{value}"' for option, value in _EXAMPLE_OPTIONS),
-        ]
-    return [f"#{line}" for line in tomli_w.dumps({key.name: value}).splitlines()]
+        tables = {f"{section.name}.{key.name}.{name}": table for name, table in value.items()}
+        for header, options in (tables or {f"{section.name}.{key.name}": {}}).items():
+            yield f"#[{header}]"
+            yield from _assignments(options)
+    else:
+        yield from _assignments({key.name: value})
+
+
+def _assignments(table: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in table.items():
+        yield f"#{name} = {in_toml(msgspec.to_builtins(value))}"
 
 
 def _comment(text: str) -> list[str]:

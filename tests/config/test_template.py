@@ -3,15 +3,37 @@
 import stat
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
 from malbox_tui.config.loading import ConfigSource
+from malbox_tui.config.machines import MachineSettings, Provider
 from malbox_tui.config.settings import Settings
-from malbox_tui.config.shape import sections
+from malbox_tui.config.shape import Section, sections
 from malbox_tui.config.template import as_toml, template, write_template
+from malbox_tui.config.workers import WorkerSettings
 from malbox_tui.model.errors import ConfigError
+
+
+def all_sections(among: tuple[Section, ...] | None = None) -> list[Section]:
+    return [deep for section in (sections() if among is None else among) for deep in (section, *all_sections(section.tables))]
+
+
+def keys_of(table: dict[str, Any], name: str = "") -> set[str]:
+    inner = {section.name for section in all_sections()}
+    found: set[str] = set()
+    for key, value in table.items():
+        path = f"{name}.{key}".lstrip(".")
+        found |= keys_of(value[0] if isinstance(value, list) else value, path) if path in inner else {path}
+    return found
+
+
+def load(tmp_path: Path, content: str) -> Settings:
+    path = tmp_path / "config.toml"
+    path.write_text(content)
+    return ConfigSource(path, named=True).load()
 
 
 def uncommented(text: str) -> str:
@@ -26,13 +48,26 @@ def test_it_loads_and_says_nothing_but_the_defaults(tmp_path: Path) -> None:
 def test_its_commented_keys_are_all_keys_with_their_defaults() -> None:
     table = tomllib.loads(uncommented(template()))
     assert table["plugins"].pop("config").keys() == {"yara-x"}
+    del table["workers"], table["machines"]
     assert msgspec.convert(table, Settings) == Settings()
-    every_key = {(section.name, key.name) for section in sections() for key in section.keys} - {("plugins", "config")}
-    assert {(name, key) for name, keys in table.items() for key in keys} == every_key
 
 
-def test_every_key_is_explained() -> None:
-    assert [key.name for section in sections() for key in section.keys if not key.explanation] == []
+def test_its_commented_groups_and_machines_are_examples_with_the_defaults(tmp_path: Path) -> None:
+    settings = load(tmp_path, uncommented(template()))
+    assert settings.workers == (
+        WorkerSettings(name="windows", compatible_tasks=("dynamic",), compatible_platforms=("windows",), max_workers=4),
+    )
+    assert settings.machines == (MachineSettings(name="win10-1", provider=Provider.SIMULATED, platform="windows"),)
+
+
+def test_it_has_every_key() -> None:
+    table = tomllib.loads(uncommented(template()))
+    assert keys_of(table) == {f"{section.name}.{key.name}" for section in all_sections() for key in section.keys}
+
+
+def test_every_key_and_section_is_explained() -> None:
+    assert [key.name for section in all_sections() for key in section.keys if not key.explanation] == []
+    assert [section.name for section in all_sections() if not section.explanation] == []
 
 
 def test_it_is_for_its_owner_alone_and_its_folder_is_made(tmp_path: Path) -> None:

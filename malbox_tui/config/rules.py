@@ -1,0 +1,83 @@
+"""What a configuration must not say although each of its values is of the right kind.
+
+A rule looks only at tables without faults of their own, so that no fault is told twice and none is told of a wrong guess.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import msgspec
+
+from malbox_tui.config.faults import Fault, entry_prefix, joined
+from malbox_tui.config.settings import DEFAULT_GROUP, GeneralSettings
+from malbox_tui.config.workers import WorkerSettings
+
+_Table = TypeVar("_Table", bound=msgspec.Struct)
+
+
+def contradictions(table: Mapping[str, Any], value_faults: Sequence[Fault]) -> Iterator[Fault]:
+    """The faults of `table` beyond `value_faults`, which are those of its values."""
+    sound = _SoundTables(table, tuple(fault.key for fault in value_faults))
+    general = sound.convert(table.get("general", {}), "general", GeneralSettings)
+    if general is not None and general.min_workers > general.max_workers:
+        yield Fault("general.min_workers", _above(general.min_workers, "general.max_workers", general.max_workers))
+    for key, worker in sound.entries("workers", WorkerSettings):
+        for fault in _group_faults(key, worker, general):
+            yield Fault(fault.key, f"group {worker.name}: {fault.problem}")
+    for list_key in ("workers", "machines"):
+        yield from _doubles(list_key, table.get(list_key))
+
+
+@dataclass(frozen=True, slots=True)
+class _SoundTables:
+    table: Mapping[str, Any]
+    faulty_keys: tuple[str, ...]
+
+    def convert(self, value: Any, key: str, struct: type[_Table]) -> _Table | None:
+        """The table at `key`, or None when it has a fault."""
+        faulty = any(found == key or found.startswith(f"{key}.") for found in self.faulty_keys)
+        return None if faulty else msgspec.convert(value, struct)
+
+    def entries(self, list_key: str, struct: type[_Table]) -> Iterator[tuple[str, _Table]]:
+        """(key path, table) of the entries without a fault."""
+        listed = self.table.get(list_key)
+        for index, entry in enumerate(listed if isinstance(listed, list) else ()):
+            key = f"{list_key}[{index}]"
+            converted = self.convert(entry, key, struct)
+            if converted is not None:
+                yield key, converted
+
+
+def _group_faults(key: str, worker: WorkerSettings, general: GeneralSettings | None) -> Iterator[Fault]:
+    if worker.name == DEFAULT_GROUP:
+        yield Fault(f"{key}.name", f'"{DEFAULT_GROUP}" is the group that [general] describes. Choose another name.')
+    for name in ("compatible_tasks", "compatible_platforms"):
+        if getattr(worker, name) == ():
+            yield Fault(f"{key}.{name}", "an empty list, with which no task would fit. Leave the key out to take all.")
+    for name in worker.resource_limits:
+        yield Fault(joined(f"{key}.resource_limits", name), "this version doesn't enforce it yet. Take the key out.")
+    if worker.max_workers is not None:
+        ceiling: tuple[str, int] | None = (f"{key}.max_workers", worker.max_workers)
+    else:
+        ceiling = None if general is None else ("general.max_workers", general.max_workers)
+    if ceiling is not None and worker.min_workers > ceiling[1]:
+        yield Fault(f"{key}.min_workers", _above(worker.min_workers, *ceiling))
+
+
+def _doubles(list_key: str, listed: Any) -> Iterator[Fault]:
+    first_with: dict[str, int] = {}
+    for index, entry in enumerate(listed if isinstance(listed, list) else ()):
+        name = entry.get("name") if isinstance(entry, Mapping) else None
+        if not isinstance(name, str):
+            continue
+        first = first_with.setdefault(name, index)
+        if first != index:
+            problem = f"{list_key}[{first}] already has this name. Choose another."
+            yield Fault(f"{list_key}[{index}].name", f"{entry_prefix(list_key, entry)}{problem}")
+
+
+def _above(low: int, high_key: str, high: int) -> str:
+    return f"{low} is above {high_key}, which is {high}. Lower the one or raise the other."
