@@ -28,6 +28,11 @@ def monotonic() -> float:
     return asyncio.get_running_loop().time()
 
 
+def within(seconds: float | None) -> asyncio.Timeout:
+    """`async with within(3): …` raises TimeoutError when the body takes longer; None sets no limit."""
+    return asyncio.timeout(seconds)
+
+
 def alarm(seconds: float, ring: Callable[[], object]) -> asyncio.TimerHandle:
     """Call `ring` on the loop in `seconds`, unless the returned handle is cancelled before."""
     return asyncio.get_running_loop().call_later(seconds, ring)

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+import msgspec
+
 from malbox_tui.engine.cancellation import CancelReason, CancelToken
 from malbox_tui.engine.executor import Attempt
 from malbox_tui.engine.lifecycle import Lifecycle
+from malbox_tui.engine.machine_pool import MachinePool
 from malbox_tui.engine.queue import TaskQueue
+from malbox_tui.engine.waiting import WaitingRoom
 from malbox_tui.engine.worker_pool import WorkerPool
 from malbox_tui.model.commands import (
     CancelTasks,
     Command,
     CommandOutcome,
+    DisableMachines,
+    EnableMachines,
     PausePool,
     ResizeGroup,
     ResumePool,
     RetryTasks,
+    SaveLimits,
     SetPriority,
     Shutdown,
     ShutdownMode,
@@ -28,10 +36,12 @@ from malbox_tui.model.commands import (
 from malbox_tui.model.errors import RefusedCommand, StaleTask, StoreError, UnknownTask
 from malbox_tui.model.queries import TaskFilter, TaskQuery, TaskRecord
 from malbox_tui.model.task import EndedBy, TaskState, Trigger
-from malbox_tui.ports import Clock, NewTask, Store
+from malbox_tui.ports import Clock, LimitsStore, NewTask, Store
 
 REMEMBERED_KEYS = 1000
 MAX_PRIORITY = 1_000_000
+OPERATOR = "operator"
+"""The cause of a pause that a person asked for."""
 
 
 class CommandDesk:
@@ -45,15 +55,21 @@ class CommandDesk:
         wall: Clock,
         queue: TaskQueue,
         pool: WorkerPool,
+        machines: MachinePool,
+        waiting: WaitingRoom,
+        limits: LimitsStore | None,
         attempts: Mapping[int, Attempt],
         tokens: Mapping[int, CancelToken],
-        stop: Callable[[ShutdownMode], None],
+        stop: Callable[[ShutdownMode, float | None], None],
     ) -> None:
         self._lifecycle = lifecycle
         self._store = store
         self._wall = wall
         self._queue = queue
         self._pool = pool
+        self._machines = machines
+        self._waiting = waiting
+        self._limits = limits
         self._attempts = attempts
         self._tokens = tokens
         self._stop = stop
@@ -63,6 +79,9 @@ class CommandDesk:
             SetPriority: self._set_priority,
             RetryTasks: self._retry_tasks,
             ResizeGroup: self._resize,
+            SaveLimits: self._save_limits,
+            DisableMachines: self._disable_machines,
+            EnableMachines: self._enable_machines,
             PausePool: self._pause,
             ResumePool: self._resume,
             Shutdown: self._shut_down,
@@ -157,6 +176,9 @@ class CommandDesk:
         task = record.task
         if not task.state.is_final:
             return _not_done(task_id, f"Task {task_id} is {task.state}; only a task that has ended can be retried.")
+        requires = msgspec.structs.replace(task.requires, avoid=())
+        if (impossible := self._waiting.impossible(requires)) is not None:
+            return _not_done(task_id, f"Task {task_id} can't be retried: {impossible}")
         added = await self._lifecycle.create(
             NewTask(
                 sha256=task.sha256,
@@ -165,7 +187,7 @@ class CommandDesk:
                 at=self._wall.now(),
                 priority=task.priority,
                 timeout_s=task.timeout_s,
-                requires=task.requires,
+                requires=requires,
                 retry_of=task_id,
             )
         )
@@ -180,21 +202,45 @@ class CommandDesk:
     async def _resize(self, action: ResizeGroup, _actor: str) -> CommandOutcome:
         return CommandOutcome(done=True, message=self._pool.resize(action.group, action.min_workers, action.max_workers))
 
+    async def _save_limits(self, _action: SaveLimits, _actor: str) -> CommandOutcome:
+        if self._limits is None:
+            raise RefusedCommand("This engine has no place to keep limits in; nothing was saved.")
+        groups = self._pool.groups.values()
+        limits = {group.name: (group.min, group.max) for group in groups}
+        where = await self._limits.save(limits)
+        for group in groups:
+            group.saved = limits[group.name]
+        return CommandOutcome(done=True, message=where)
+
+    async def _disable_machines(self, action: DisableMachines, actor: str) -> CommandOutcome:
+        return _told([self._machines.disable(name, actor) for name in action.machines])
+
+    async def _enable_machines(self, action: EnableMachines, _actor: str) -> CommandOutcome:
+        return _told([self._machines.enable(name) for name in action.machines])
+
     async def _pause(self, _action: PausePool, actor: str) -> CommandOutcome:
-        self._pool.pause(f"paused by {actor}")
+        self._pool.hold(OPERATOR, f"paused by {actor}")
         return CommandOutcome(done=True, message="Paused: no task is taken; what runs goes on.")
 
     async def _resume(self, _action: ResumePool, _actor: str) -> CommandOutcome:
-        self._pool.resume()
+        self._pool.lift(OPERATOR)
+        if (paused := self._pool.paused) is not None:
+            return CommandOutcome(done=True, message=f"Resumed, but no task is taken yet: {paused}.")
         return CommandOutcome(done=True, message="Resumed.")
 
     async def _shut_down(self, action: Shutdown, _actor: str) -> CommandOutcome:
-        self._stop(action.mode)
+        if action.within_s is not None and not 0 <= action.within_s < math.inf:
+            raise RefusedCommand(f"A limit of {action.within_s:g} s makes no sense; nothing was stopped.")
+        self._stop(action.mode, action.within_s)
         return CommandOutcome(done=True, message=f"Stopping ({action.mode.value.replace('_', ' ')}).")
 
 
 def _not_done(task_id: int, message: str) -> TargetResult:
     return TargetResult(task_id, False, message)
+
+
+def _told(messages: list[str]) -> CommandOutcome:
+    return CommandOutcome(done=bool(messages), message=" ".join(messages) or "No machine was named.")
 
 
 def _summed(verb: str, targets: list[TargetResult]) -> CommandOutcome:

@@ -9,38 +9,54 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from malbox_tui.config.settings import Settings
 from malbox_tui.engine import clock
 from malbox_tui.engine.bus import Bus, replayed_then_live
 from malbox_tui.engine.cancellation import CancelReason, CancelToken
 from malbox_tui.engine.commands import CommandDesk
-from malbox_tui.engine.executor import Attempt, Executor
+from malbox_tui.engine.executor import Attempt, Executor, Stores
 from malbox_tui.engine.leases import LeaseKeeper
-from malbox_tui.engine.lifecycle import STORE_RETRY_S, Lifecycle
+from malbox_tui.engine.lifecycle import Lifecycle
+from malbox_tui.engine.machine_care import MachineCare
+from malbox_tui.engine.machine_pool import MachinePool
 from malbox_tui.engine.metrics import TaskCounts, Throughput
 from malbox_tui.engine.queue import TaskQueue
 from malbox_tui.engine.recovery import Recovery
+from malbox_tui.engine.store_health import StoreHealth
 from malbox_tui.engine.submission import SubmissionDesk
 from malbox_tui.engine.tracker import TaskTracker
-from malbox_tui.engine.worker import Worker
+from malbox_tui.engine.waiting import WaitingRoom
+from malbox_tui.engine.worker import Assignment, Worker
 from malbox_tui.engine.worker_pool import WorkerPool
 from malbox_tui.model import events as news
 from malbox_tui.model.commands import Command, CommandOutcome, ShutdownMode
-from malbox_tui.model.errors import EngineStopped, LeaseLost, StoreError
+from malbox_tui.model.errors import ConfigError, EngineStopped, LeaseLost, StoreError
 from malbox_tui.model.events import Event, Gap, Position
 from malbox_tui.model.overview import Overview
 from malbox_tui.model.queries import MAX_ROWS, TaskPage, TaskQuery
 from malbox_tui.model.report import ResultRef
 from malbox_tui.model.submission import Account, Offer, Receipt, SubmissionOptions
 from malbox_tui.model.task import Claim
-from malbox_tui.ports import Clock, PendingEntry, PluginRunner, Quarantine, ResultStore, Store, StoreIdentity
+from malbox_tui.ports import (
+    Clock,
+    LimitsStore,
+    Machinery,
+    PendingEntry,
+    PluginRunner,
+    Quarantine,
+    ResultStore,
+    Store,
+    StoreIdentity,
+)
 
 log = logging.getLogger(__name__)
 
 STOP_MARGIN_S = 10.0
 """How long, over the grace period that plugins get, a stop may take before what is left is cut."""
+STORE = "store"
+"""The cause of a pause while the store takes nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +68,9 @@ class Adapters:
     results: ResultStore
     runner: PluginRunner
     wall: Clock
+    machinery: Machinery = field(default_factory=Machinery)
+    limits: LimitsStore | None = None
+    """Where changed limits of worker groups are kept; None: they can't be."""
     free_bytes: Callable[[], int | None] = lambda: None
     """The room on the disk under the data folder; None: not known. Must not block."""
 
@@ -77,37 +96,45 @@ class Engine:
         self._position = Position("", 0, 0)
         self._counts = TaskCounts({}, {})
         self._throughput = Throughput()
-        general = settings.general
-        self._lifecycle = Lifecycle(adapters.store, adapters.wall, self._tracker, settings.analysis.lease_s, self._on_pending)
-        self._executor = Executor(
-            lifecycle=self._lifecycle,
-            store=adapters.store,
-            quarantine=adapters.quarantine,
-            results=adapters.results,
-            runner=adapters.runner,
+        self._plugins: tuple[str, ...] = ()
+        self._health = StoreHealth(adapters.store, adapters.wall, self._tracker, self.announce, self._on_health)
+        self._lifecycle = Lifecycle(
+            adapters.store, self._health, adapters.wall, self._tracker, settings.analysis.lease_s, self._on_pending
         )
+        self._machines = MachinePool(
+            adapters.machinery,
+            MachineCare(adapters.machinery, settings.machinery, self._tracker),
+            adapters.wall,
+            self.announce,
+            self._on_machine_ready,
+        )
+        stores = Stores(adapters.store, adapters.quarantine, adapters.results, self._health)
+        self._executor = Executor(self._lifecycle, stores, adapters.runner, self._machines, settings.machinery.max_attempts)
         self._recovery = Recovery(adapters.store, self._lifecycle, adapters.results, settings.analysis.max_crashes)
         self._leases = LeaseKeeper(
             adapters.store, adapters.wall, settings.analysis.lease_s, self._attempts, self._tokens, self._recovery
         )
         self._pool = WorkerPool(
+            groups=settings.groups(),
             queue=self._queue,
+            machines=self._machines,
             wall=adapters.wall,
             tracker=self._tracker,
             root=self._root,
             attempt=self._attempt,
             announce=self.announce,
             on_shrunk=self._on_shrunk,
-            min_workers=general.min_workers,
-            max_workers=general.max_workers,
-            idle_timeout_s=general.idle_timeout_ms / 1000,
         )
+        self._waiting = WaitingRoom(self._queue, self._pool, self._machines)
         self._desk = CommandDesk(
             lifecycle=self._lifecycle,
             store=adapters.store,
             wall=adapters.wall,
             queue=self._queue,
             pool=self._pool,
+            machines=self._machines,
+            waiting=self._waiting,
+            limits=adapters.limits,
             attempts=self._attempts,
             tokens=self._tokens,
             stop=self.stop,
@@ -115,6 +142,7 @@ class Engine:
         self._submissions = SubmissionDesk(
             lifecycle=self._lifecycle,
             quarantine=adapters.quarantine,
+            waiting=self._waiting,
             wall=adapters.wall,
             max_sample_bytes=settings.intake.max_sample_bytes,
             timeout_s=settings.analysis.timeout_s,
@@ -141,8 +169,13 @@ class Engine:
         finally:
             await self._close()
 
-    def stop(self, mode: ShutdownMode) -> None:
-        """End: finish what runs (drain), return it to the queue, or cancel it. Idempotent; a harder mode hardens a softer one."""
+    def stop(self, mode: ShutdownMode, within_s: float | None = None) -> None:
+        """End: finish what runs (drain), return it to the queue, or cancel it. Idempotent; a harder mode hardens a softer one.
+
+        A drain that takes longer than `within_s` gives back what is left; None: it takes as long as it takes.
+        """
+        if mode is ShutdownMode.DRAIN and within_s is not None and not self._closed:
+            clock.alarm(within_s, lambda: self.stop(ShutdownMode.GIVE_BACK))
         order = list(ShutdownMode)
         if self._stop_mode is not None and order.index(mode) <= order.index(self._stop_mode):
             return
@@ -164,7 +197,7 @@ class Engine:
     def announce(self, body: news.EventBody) -> None:
         """Tell news that belongs to no task's move, and store it unless it is passing."""
         now = self._adapters.wall.now()
-        if isinstance(body, news.PluginProgress):
+        if isinstance(body, news.PASSING):
             self._bus.publish([Event(self._position, now, body, durable=False)])
         else:
             self._adapters.store.note(now, body)
@@ -190,19 +223,21 @@ class Engine:
             clock=self._adapters.wall.now(),
             position=self._position,
             counts=self._counts.by_state(),
-            groups=(self._pool.group(),),
-            workers=self._pool.views(),
+            groups=self._pool.views(),
+            workers=self._pool.worker_views(),
+            machines=self._machines.views(),
             paused=self._pool.paused,
             stopping=self._stop_mode,
             isolation=self._adapters.runner.isolation,
             ended_per_minute=self._throughput.per_minute(self._adapters.wall.now()),
             free_bytes=self._adapters.free_bytes(),
+            troubles=() if self._health.problem is None else (f"The store takes nothing: {self._health.problem}",),
         )
 
     async def query(self, query: TaskQuery) -> TaskPage:
         """See `Client`."""
         self._check_alive()
-        return await self._adapters.store.tasks(query, self._adapters.wall.now())
+        return self._waiting.explain(await self._adapters.store.tasks(query, self._adapters.wall.now()))
 
     async def read(self, reference: ResultRef, max_bytes: int) -> bytes:
         """See `Client`."""
@@ -231,10 +266,11 @@ class Engine:
         identity = await adapters.store.open(self._on_commit)
         self._position = Position(identity.engine_id, identity.epoch, identity.last_seq)
         self._counts = TaskCounts(identity.counts, {task.id: task.state for task in await adapters.store.owned()})
-        await adapters.runner.open()
+        self._plugins = tuple(plugin.name for plugin in await adapters.runner.open())
+        self._check_plugin_lists()
         recovered = await self._recovery.recover()
-        for entry in await adapters.store.pending():
-            self._queue.push(entry)
+        self._queue.load(entry for entry in await adapters.store.pending() if entry.task_id not in self._queue)
+        await self._machines.open()
         return identity, recovered
 
     async def _end_work(self) -> list[int]:
@@ -251,6 +287,7 @@ class Engine:
         self._tracker.cancel()
         if stuck := await self._tracker.wait(STOP_MARGIN_S):
             log.error("could not be ended: %s", stuck)
+        await self._machines.close()
         adapters = self._adapters
         await adapters.runner.close()
         await adapters.quarantine.close()
@@ -258,27 +295,32 @@ class Engine:
         await adapters.store.close()
         self._bus.close()
 
-    async def _attempt(self, worker: Worker, entry: PendingEntry) -> bool:
+    async def _attempt(self, worker: Worker, assignment: Assignment) -> bool:
+        task_id = assignment.entry.task_id
         token = worker.token.child()
-        self._tokens[entry.task_id] = token
+        self._tokens[task_id] = token
         try:
-            claim = await self._claim(worker, entry)
+            claim = await self._claim(worker, assignment)
             if claim is None:
                 return False
-            attempt = self._attempts[entry.task_id] = Attempt(claim, token)
+            kept_out = self._pool.groups[worker.group].kept_out(self._plugins)
+            attempt = self._attempts[task_id] = Attempt(claim, token, assignment.lease, kept_out)
             await self._drive(attempt)
             return True
         finally:
-            self._attempts.pop(entry.task_id, None)
-            self._tokens.pop(entry.task_id, None)
+            self._attempts.pop(task_id, None)
+            self._tokens.pop(task_id, None)
+            if assignment.lease is not None:
+                self._machines.release(assignment.lease)
 
-    async def _claim(self, worker: Worker, entry: PendingEntry) -> Claim | None:
+    async def _claim(self, worker: Worker, assignment: Assignment) -> Claim | None:
+        """The claim; None when it is lost. One that the store can't take goes back to the queue until the store works."""
+        entry, lease = assignment.entry, assignment.lease
         try:
-            return await self._lifecycle.claim(entry.task_id, worker.id)
+            return await self._lifecycle.claim(entry.task_id, worker.id, None if lease is None else lease.machine.name)
         except StoreError as error:
-            log.warning("task %d could not be claimed: %s; trying again in %g s", entry.task_id, error, STORE_RETRY_S)
+            self._health.failed(error)
             self._queue.push(entry)
-            await clock.sleep(STORE_RETRY_S)
             return None
 
     async def _drive(self, attempt: Attempt) -> None:
@@ -303,6 +345,24 @@ class Engine:
     def _on_pending(self, entry: PendingEntry) -> None:
         self._queue.push(entry)
         self._pool.balance()
+
+    def _on_machine_ready(self) -> None:
+        self._pool.balance()
+
+    def _on_health(self) -> None:
+        if self._health.problem is None:
+            self._pool.lift(STORE)
+        else:
+            self._pool.hold(STORE, "the store takes nothing")
+
+    def _check_plugin_lists(self) -> None:
+        """Raises `ConfigError` for a plugin that a worker group names and that isn't there."""
+        for group in self._settings.groups():
+            for key, names in (("allow", group.plugins_allowed), ("deny", group.plugins_denied)):
+                for name in sorted(names.difference(self._plugins)):
+                    known = ", ".join(self._plugins) or "none"
+                    problem = f"there is no plugin {name!r}; there are {known}."
+                    raise ConfigError("configuration", f"workers ({group.name}): plugin_restrictions.{key}", problem)
 
     def _on_shrunk(self, active: int) -> None:
         if not self._closed:

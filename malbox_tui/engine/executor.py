@@ -1,62 +1,72 @@
-"""One attempt at one task: initialize, run the plugins, stop. The outcome is decided in one place (`_conclude`) and written in one.
+"""One attempt at one task: initialize, prepare the machine, run, stop. What it comes to is decided in `outcome` and written here.
 
-Whatever happens, three things hold at the end: the bench is given back, the task is settled or returned to the queue (or another
-attempt owns it), and nothing of a plugin is still running.
+Whatever happens, four things hold at the end: the bench is given back, the machine is given back, the task is settled or returned to
+the queue (or another attempt owns it), and nothing of a plugin is still running.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from malbox_tui.engine import clock
 from malbox_tui.engine.cancellation import CancelReason, CancelToken, Interrupted
-from malbox_tui.engine.lifecycle import Lifecycle, until_stored
-from malbox_tui.model.errors import MalboxError, SampleChanged, SampleMissing, StoreError, StoreFull
-from malbox_tui.model.report import PluginRun, PluginStatus, worst
+from malbox_tui.engine.guest_run import GuestFindings, GuestRun
+from malbox_tui.engine.lifecycle import Lifecycle
+from malbox_tui.engine.machine import MachineLease
+from malbox_tui.engine.machine_pool import MachinePool
+from malbox_tui.engine.outcome import Conclusion, GivenBack, Happened, conclude, conclude_machine_failure
+from malbox_tui.engine.store_health import StoreHealth
+from malbox_tui.model.errors import MachineError, MalboxError, SampleChanged, SampleMissing, StoreError, StoreFull
 from malbox_tui.model.task import Claim, EndedBy, Outcome, Task, TaskState
-from malbox_tui.ports import Findings, PluginBench, PluginJob, PluginRunner, Quarantine, ResultStore, Store
+from malbox_tui.ports import Findings, GuestSession, PluginBench, PluginJob, PluginRunner, Quarantine, ResultStore, Store
 
 SAMPLE_NAME = "sample"
-"""What a sample is called where plugins see it: its own name never becomes part of a path."""
+"""What a sample is called where plugins and guests see it: its own name never becomes part of a path."""
+SESSION_LIMIT_S = 5.0
+"""How long a guest may take to be told goodbye."""
 
 
 @dataclass(slots=True)
 class Attempt:
-    """One try at one task. `token` ends it; `outcome` is None until it is decided."""
+    """One try at one task. `token` ends it; `outcome` is None until it is decided. `lease` is the machine reserved for it.
+
+    `kept_out` maps plugins that the worker's group keeps out to the reason.
+    """
 
     claim: Claim
     token: CancelToken
+    lease: MachineLease | None = None
+    kept_out: Mapping[str, str] = field(default_factory=dict)
     outcome: Outcome | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class _GivenBack:
-    reason: str
+class Stores:
+    """Where an attempt reads its sample from and leaves what it came to."""
 
-
-@dataclass(frozen=True, slots=True)
-class _TakenOver:
-    pass
-
-
-_Conclusion = Outcome | _GivenBack | _TakenOver
+    store: Store
+    quarantine: Quarantine
+    results: ResultStore
+    health: StoreHealth
 
 
 class Executor:
-    """Drives attempts, any number at a time."""
+    """Drives attempts, any number at a time. After `max_machine_failures` machines have failed a task, it fails."""
 
     def __init__(
-        self, *, lifecycle: Lifecycle, store: Store, quarantine: Quarantine, results: ResultStore, runner: PluginRunner
+        self, lifecycle: Lifecycle, stores: Stores, runner: PluginRunner, machines: MachinePool, max_machine_failures: int
     ) -> None:
         self._lifecycle = lifecycle
-        self._store = store
-        self._quarantine = quarantine
-        self._results = results
+        self._stores = stores
         self._runner = runner
+        self._machines = machines
+        self._max_machine_failures = max_machine_failures
 
     async def run(self, attempt: Attempt) -> None:
         """Drive a claimed task to its end, or back to the queue. Raises `LeaseLost` when another attempt has it by then."""
-        place = _Place(self._runner)
+        place = _Place(self._runner, self._machines, attempt.lease)
         try:
             await self._drive(attempt, place)
         finally:
@@ -64,16 +74,22 @@ class Executor:
 
     async def _drive(self, attempt: Attempt, place: _Place) -> None:
         task = attempt.claim.task
-        findings = Findings(())
+        findings, conclusion = Findings(()), None
         try:
             async with attempt.token.interrupts():
                 bench = await place.take()
                 await self._lay_out(task, bench)
+                if attempt.lease is not None:
+                    task = self._lifecycle.begin_preparing(task)
+                    await place.bring_up()
             task = self._lifecycle.begin_running(task)
-            findings, timed_out = await self._run_plugins(attempt, bench)
-            conclusion = _conclude(task, attempt.token, findings, timed_out=timed_out)
+            findings, happened = await self._run_everything(attempt, bench, place)
+            conclusion = conclude(task, attempt.token, happened)
         except Interrupted:
-            conclusion = _conclude(task, attempt.token, findings, timed_out=False)
+            conclusion = conclude(task, attempt.token, Happened(findings.runs))
+        except MachineError as error:
+            place.machine_failure = error.problem
+            conclusion = conclude_machine_failure(task, attempt.token, error, self._max_machine_failures)
         except (SampleMissing, SampleChanged) as error:
             conclusion = Outcome(TaskState.FAILED, EndedBy.SAMPLE_CHANGED, str(error))
         except MalboxError as error:
@@ -83,92 +99,102 @@ class Executor:
     async def _lay_out(self, task: Task, bench: PluginBench) -> None:
         """Put the sample into the inbox. A full disk is waited for, since someone frees it; nobody mends another fault unasked."""
         target = bench.inbox / SAMPLE_NAME
+
+        async def extract() -> None:
+            await self._stores.quarantine.extract(task.sha256, target)
+
         try:
-            await until_stored(lambda: self._quarantine.extract(task.sha256, target), f"task {task.id}: its sample", StoreFull)
+            await self._stores.health.insist(extract, f"task {task.id}: its sample", StoreFull)
         except StoreError as error:
             raise StoreError(f"The sample could not be laid out: {error}") from error
 
-    async def _run_plugins(self, attempt: Attempt, bench: PluginBench) -> tuple[Findings, bool]:
+    async def _run_everything(self, attempt: Attempt, bench: PluginBench, place: _Place) -> tuple[Findings, Happened]:
+        """Run the plugins here and the sample in its guest, side by side, under the analysis timeout."""
         task = attempt.claim.task
+        job = PluginJob(task.id, attempt.claim.token, SAMPLE_NAME, attempt.kept_out)
         limit = attempt.token.child()
         alarm = clock.alarm(task.timeout_s, lambda: limit.cancel(CancelReason.TIMEOUT))
         try:
-            findings = await bench.run(PluginJob(task.id, attempt.claim.token, SAMPLE_NAME), limit)
+            if place.session is None:
+                findings, guest = await bench.run(job, limit), None
+            else:
+                findings, guest = await self._on_both_sides(bench, place.session, job, limit)
         finally:
             alarm.cancel()
-        return findings, limit.reason is CancelReason.TIMEOUT
+        if guest is not None:
+            findings = Findings((guest.run, *findings.runs), findings.identification)
+        timed_out = limit.reason is CancelReason.TIMEOUT
+        return findings, Happened(findings.runs, timed_out, None if guest is None else guest.lost)
 
-    async def _stop(self, attempt: Attempt, task: Task, place: _Place, findings: Findings, conclusion: _Conclusion) -> None:
-        token = attempt.claim.token
+    async def _on_both_sides(
+        self, bench: PluginBench, session: GuestSession, job: PluginJob, limit: CancelToken
+    ) -> tuple[Findings, GuestFindings]:
+        guest = GuestRun(session, self._stores.results)
+        try:
+            async with asyncio.TaskGroup() as sides:
+                here = sides.create_task(bench.run(job, limit))
+                there = sides.create_task(guest.run(bench.inbox / job.sample_name, job.sample_name, job, limit))
+        except BaseExceptionGroup as failures:
+            raise failures.exceptions[0] from failures
+        return here.result(), there.result()
+
+    async def _stop(self, attempt: Attempt, task: Task, place: _Place, findings: Findings, conclusion: Conclusion) -> None:
+        token, stores = attempt.claim.token, self._stores
         if isinstance(conclusion, Outcome):
             attempt.outcome = conclusion
             task = self._lifecycle.begin_stopping(task, conclusion)
             await place.leave()
             identification = findings.identification
             if identification is not None:
-                await until_stored(lambda: self._store.identify(task.sha256, identification), f"task {task.id}: its kind")
-            await until_stored(lambda: self._results.settle(task.id, token), f"task {task.id}: its results")
+                await stores.health.insist(
+                    lambda: stores.store.identify(task.sha256, identification), f"task {task.id}: its kind"
+                )
+            await stores.health.insist(lambda: stores.results.settle(task.id, token), f"task {task.id}: its results")
             await self._lifecycle.settle(task)
         else:
             await place.leave()
-            await until_stored(lambda: self._results.discard(task.id, token), f"task {task.id}: the end of its attempt")
-            if isinstance(conclusion, _GivenBack):
-                await self._lifecycle.give_back(task, conclusion.reason)
+            await stores.health.insist(lambda: stores.results.discard(task.id, token), f"task {task.id}: the end of its attempt")
+            if isinstance(conclusion, GivenBack):
+                await self._lifecycle.give_back(task, conclusion.reason, avoid=conclusion.avoid)
 
 
 class _Place:
-    """At most one bench, left once."""
+    """Where an attempt works: at most one bench and one machine, left once."""
 
-    def __init__(self, runner: PluginRunner) -> None:
+    def __init__(self, runner: PluginRunner, machines: MachinePool, lease: MachineLease | None) -> None:
+        self.session: GuestSession | None = None
+        self.machine_failure: str | None = None
         self._runner = runner
+        self._machines = machines
+        self._lease = lease
         self._bench: PluginBench | None = None
 
     async def take(self) -> PluginBench:
         self._bench = await self._runner.acquire()
         return self._bench
 
+    async def bring_up(self) -> None:
+        if self._lease is not None:
+            self.session = await self._machines.start(self._lease)
+
     async def leave(self) -> None:
+        """Give everything back; the machine first and in one step, since nothing that follows may keep it."""
+        if self._lease is not None:
+            self._machines.release(self._lease, self.machine_failure)
         bench, self._bench = self._bench, None
-        if bench is not None:
-            await self._runner.release(bench)
+        session, self.session = self.session, None
+        try:
+            if session is not None:
+                await _say_goodbye(session)
+        finally:
+            if bench is not None:
+                await self._runner.release(bench)
 
 
-def _conclude(task: Task, token: CancelToken, findings: Findings, *, timed_out: bool) -> _Conclusion:
-    """What the attempt comes to. A person's cancel goes before all else; a shutdown doesn't undo finished work."""
-    runs = findings.runs
-    unfinished = not runs or any(run.status in (PluginStatus.CANCELED, PluginStatus.TIMED_OUT) for run in runs)
-    if token.reason is CancelReason.LEASE_LOST:
-        return _TakenOver()
-    if token.reason is CancelReason.USER:
-        by = f" by {token.detail}" if token.detail else ""
-        return _outcome(TaskState.CANCELED, EndedBy.USER, f"Canceled{by}.", runs)
-    if token.reason is CancelReason.SHUTDOWN and unfinished:
-        return _GivenBack("The engine stopped during the last attempt; it was not counted.")
-    if timed_out and unfinished:
-        late = _listed([run.name for run in runs if run.status is PluginStatus.TIMED_OUT])
-        reason = f"The analysis timeout of {task.timeout_s:g} s ended it{f' during {late}' if late else ''}."
-        return _outcome(TaskState.TIMED_OUT, EndedBy.ANALYSIS_TIMEOUT, reason, runs)
-    failed = [run for run in runs if run.status is PluginStatus.FAILED]
-    if failed and len(failed) == len(runs):
-        return _outcome(TaskState.FAILED, EndedBy.PLUGIN_ERROR, f"Every plugin failed: {_explained(failed)}.", runs)
-    return _outcome(TaskState.COMPLETED, EndedBy.FINISHED, _finished_reason(runs, failed), runs)
-
-
-def _outcome(state: TaskState, ended_by: EndedBy, reason: str, runs: tuple[PluginRun, ...]) -> Outcome:
-    return Outcome(state, ended_by, reason, worst(run.verdict for run in runs if run.verdict is not None), runs)
-
-
-def _finished_reason(runs: tuple[PluginRun, ...], failed: list[PluginRun]) -> str:
-    if not any(run.results for run in runs):
-        return "Finished with no results."
-    if failed:
-        return f"Finished; {len(failed)} of {len(runs)} plugins failed: {_explained(failed)}."
-    return "Finished."
-
-
-def _explained(runs: list[PluginRun]) -> str:
-    return "; ".join(f"{run.name}: {run.reason.rstrip('.')}" for run in runs)
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(names)
+async def _say_goodbye(session: GuestSession) -> None:
+    try:
+        async with clock.within(SESSION_LIMIT_S):
+            await session.close()
+    except (MachineError, TimeoutError):
+        # The machine is being stopped; nobody is left to say it to.
+        return

@@ -7,16 +7,14 @@ die before they are stored, the attempt is recovered from an earlier stage, whic
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from uuid import uuid4
 
 import msgspec
 
-from malbox_tui.engine import clock
+from malbox_tui.engine.store_health import StoreHealth
 from malbox_tui.engine.tracker import TaskTracker
 from malbox_tui.model import events as news
-from malbox_tui.model.errors import StoreError
 from malbox_tui.model.task import (
     Claim,
     EndedBy,
@@ -32,11 +30,6 @@ from malbox_tui.model.task import (
 )
 from malbox_tui.ports import Added, Change, ClaimRequest, Clock, NewTask, PendingEntry, Store
 
-log = logging.getLogger(__name__)
-
-STORE_RETRY_S = 1.0
-"""How long to wait before an outcome that could not be stored is tried again."""
-
 _ENDED: dict[TaskState, Callable[..., news.EventBody]] = {
     TaskState.COMPLETED: news.TaskCompleted,
     TaskState.FAILED: news.TaskFailed,
@@ -49,9 +42,16 @@ class Lifecycle:
     """Moves tasks. `on_pending` is called, after the commit, with each task that can be taken from now on."""
 
     def __init__(
-        self, store: Store, wall: Clock, tracker: TaskTracker, lease_s: float, on_pending: Callable[[PendingEntry], None]
+        self,
+        store: Store,
+        health: StoreHealth,
+        wall: Clock,
+        tracker: TaskTracker,
+        lease_s: float,
+        on_pending: Callable[[PendingEntry], None],
     ) -> None:
         self._store = store
+        self._health = health
         self._wall = wall
         self._tracker = tracker
         self._lease_s = lease_s
@@ -61,12 +61,16 @@ class Lifecycle:
         """Add a task. Cancelled: the task is added all the same if the store had it already, and will be taken."""
         return await asyncio.shield(self._tracker.spawn(self._create(new), name="create"))
 
-    async def claim(self, task_id: int, worker: str) -> Claim | None:
-        """Own a pending task; None when it is no longer pending. Raises `StoreError`."""
+    async def claim(self, task_id: int, worker: str, machine: str | None) -> Claim | None:
+        """Own a pending task that `machine` is reserved for; None when it is no longer pending. Raises `StoreError`."""
         now = self._wall.now()
         token = uuid4().hex
-        task = await self._store.claim(ClaimRequest(task_id, worker, token, now, now + self._lease_s))
+        task = await self._store.claim(ClaimRequest(task_id, worker, token, now, now + self._lease_s, machine))
         return None if task is None else Claim(task, token)
+
+    def begin_preparing(self, task: Task) -> Task:
+        """The sample is there; the machine is being brought up."""
+        return self._step(moved(task, Trigger.PREPARE, self._wall.now()), task)
 
     def begin_running(self, task: Task) -> Task:
         """The sample and everything the plugins need is there."""
@@ -82,9 +86,9 @@ class Lifecycle:
         await self._insist(task, final, _ended_news(final))
         return final
 
-    async def give_back(self, task: Task, reason: str, *, crashed: bool = False) -> Task:
-        """Return an owned task to the queue, the attempt not counted. Raises `LeaseLost`."""
-        pending = given_back(task, self._wall.now(), reason, crashed=crashed)
+    async def give_back(self, task: Task, reason: str, *, crashed: bool = False, avoid: str | None = None) -> Task:
+        """Return an owned task to the queue, the attempt not counted; `avoid` is the machine that failed it. Raises `LeaseLost`."""
+        pending = given_back(task, self._wall.now(), reason, crashed=crashed, avoid=avoid)
         await self._insist(task, pending, news.TaskGivenBack(task_id=task.id, reason=reason, crashes=pending.crashes))
         self._on_pending(PendingEntry(pending.id, pending.priority, pending.requires))
         return pending
@@ -122,21 +126,7 @@ class Lifecycle:
 
     async def _insist(self, before: Task, after: Task, body: news.EventBody) -> None:
         change = Change(before, after, body, self._wall.now())
-        await until_stored(lambda: self._store.write(change), f"task {before.id}: that it is {after.state}")
-
-
-async def until_stored(write: Callable[[], Awaitable[object]], what: str, waits_out: type[StoreError] = StoreError) -> None:
-    """Do `write`, again and again while the store fails: what an attempt came to is not to be lost. `what` names it in the log.
-
-    Raises what is no `waits_out`.
-    """
-    while True:
-        try:
-            await write()
-            return
-        except waits_out as error:
-            log.warning("%s could not be stored: %s; trying again in %g s", what, error, STORE_RETRY_S)
-        await clock.sleep(STORE_RETRY_S)
+        await self._health.insist(lambda: self._store.write(change), f"task {before.id}: that it is {after.state}")
 
 
 def _ended_news(final: Task) -> news.EventBody:

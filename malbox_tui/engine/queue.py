@@ -1,28 +1,30 @@
 """The pending tasks, in the order in which they are to be taken: priority first, then first in, first out.
 
-It holds ids, priorities and requirement classes, never rows. There is one heap a requirement class, so a task that nobody can take
-never stands before one that somebody can. An entry that was discarded or re-ordered stays in its heap as a stale pair until it
-comes up or until stale pairs are the majority.
+It holds ids, priorities and requirement classes, never rows. There is one sorted list a requirement class, so a task that nobody can
+take never stands before one that somebody can.
 """
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+
+from sortedcontainers import SortedList
 
 from malbox_tui.model.task import RequirementClass
 from malbox_tui.ports import PendingEntry
 
 Accepts = Callable[[RequirementClass], bool]
+_Place = tuple[int, int]
+"""(-priority, id): sorts as tasks are to be taken."""
 
 
 class TaskQueue:
     """A priority queue of task ids. Synchronous: whoever takes an entry owns it in the same step."""
 
     def __init__(self) -> None:
-        self._heaps: dict[RequirementClass, list[tuple[int, int]]] = {}
-        self._entries: dict[int, tuple[int, RequirementClass]] = {}
-        self._counts: dict[RequirementClass, int] = {}
+        self._lists: dict[RequirementClass, SortedList[_Place]] = {}
+        self._entries: dict[int, tuple[_Place, RequirementClass]] = {}
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -31,35 +33,49 @@ class TaskQueue:
         return task_id in self._entries
 
     def __repr__(self) -> str:
-        return f"<TaskQueue {len(self)} pending in {len(self._heaps)} classes>"
+        return f"<TaskQueue {len(self)} pending in {len(self._lists)} classes>"
+
+    def load(self, entries: Iterable[PendingEntry]) -> None:
+        """Add many tasks that are not here yet."""
+        places: defaultdict[RequirementClass, list[_Place]] = defaultdict(list)
+        for entry in entries:
+            place = (-entry.priority, entry.task_id)
+            self._entries[entry.task_id] = (place, entry.requires)
+            places[entry.requires].append(place)
+        for requires, found in places.items():
+            self._lists.setdefault(requires, SortedList()).update(found)
 
     def push(self, entry: PendingEntry) -> None:
         """Add a task; one that is here already only gets the entry's priority and class."""
         self.discard(entry.task_id)
-        self._entries[entry.task_id] = (entry.priority, entry.requires)
-        self._counts[entry.requires] = self._counts.get(entry.requires, 0) + 1
-        heapq.heappush(self._heaps.setdefault(entry.requires, []), (-entry.priority, entry.task_id))
+        place = (-entry.priority, entry.task_id)
+        self._entries[entry.task_id] = (place, entry.requires)
+        if (places := self._lists.get(entry.requires)) is None:
+            places = self._lists[entry.requires] = SortedList()
+        places.add(place)
 
-    def pop(self, accepts: Accepts) -> PendingEntry | None:
-        """Take out the first task of an accepted class; None if there is none."""
-        best = min(
-            (head for requires in self._classes(accepts) if (head := self._head(requires)) is not None),
-            default=None,
-        )
-        if best is None:
-            return None
-        priority, requires = self._entries[best[1]]
-        heapq.heappop(self._heaps[requires])
-        self._forget(best[1])
-        return PendingEntry(best[1], priority, requires)
+    def classes(self) -> list[RequirementClass]:
+        """The requirement classes of what is pending, in the order of their first tasks."""
+        if len(self._lists) < 2:
+            return list(self._lists)
+        return sorted(self._lists, key=lambda requires: self._lists[requires][0])
+
+    def pop(self, requires: RequirementClass) -> PendingEntry:
+        """Take out the first task of a class. Raises KeyError when the class has none."""
+        priority, task_id = self._lists[requires][0]
+        self.discard(task_id)
+        return PendingEntry(task_id, -priority, requires)
 
     def discard(self, task_id: int) -> bool:
         """Take a task out wherever it stands; False if it isn't here."""
-        if task_id not in self._entries:
+        if (found := self._entries.pop(task_id, None)) is None:
             return False
-        requires = self._forget(task_id)
-        if requires in self._heaps and len(self._heaps[requires]) > 2 * self._counts.get(requires, 0) + 16:
-            self._compact(requires)
+        place, requires = found
+        places = self._lists[requires]
+        if len(places) == 1:
+            del self._lists[requires]
+        else:
+            places.remove(place)
         return True
 
     def reprioritize(self, task_id: int, priority: int) -> bool:
@@ -71,27 +87,10 @@ class TaskQueue:
 
     def count(self, accepts: Accepts) -> int:
         """How many tasks are of an accepted class."""
-        return sum(self._counts[requires] for requires in self._classes(accepts))
+        return sum(len(places) for requires, places in self._lists.items() if accepts(requires))
 
-    def _classes(self, accepts: Accepts) -> Iterator[RequirementClass]:
-        return (requires for requires in self._counts if accepts(requires))
-
-    def _head(self, requires: RequirementClass) -> tuple[int, int] | None:
-        heap = self._heaps[requires]
-        while heap and not self._is_live(heap[0], requires):
-            heapq.heappop(heap)
-        return heap[0] if heap else None
-
-    def _is_live(self, pair: tuple[int, int], requires: RequirementClass) -> bool:
-        return self._entries.get(pair[1]) == (-pair[0], requires)
-
-    def _forget(self, task_id: int) -> RequirementClass:
-        _, requires = self._entries.pop(task_id)
-        self._counts[requires] -= 1
-        if not self._counts[requires]:
-            del self._counts[requires], self._heaps[requires]
-        return requires
-
-    def _compact(self, requires: RequirementClass) -> None:
-        live = {pair for pair in self._heaps[requires] if self._is_live(pair, requires)}
-        self._heaps[requires] = sorted(live)
+    def position(self, task_id: int) -> int | None:
+        """At which place the task stands among all that are pending; 1 is first. None if it isn't here."""
+        if (found := self._entries.get(task_id)) is None:
+            return None
+        return 1 + sum(places.bisect_left(found[0]) for places in self._lists.values())

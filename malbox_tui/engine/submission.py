@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable
 
 from malbox_tui.engine.lifecycle import Lifecycle
+from malbox_tui.engine.waiting import WaitingRoom
 from malbox_tui.model.errors import RefusedContent, StoreError
 from malbox_tui.model.submission import Accepted, Account, Duplicate, Offer, Receipt, Refusal, Refused, SubmissionOptions
 from malbox_tui.ports import Clock, NewTask, Quarantine, StoredContent
@@ -22,9 +23,17 @@ class SubmissionDesk:
     """Takes submissions, any number at a time."""
 
     def __init__(
-        self, *, lifecycle: Lifecycle, quarantine: Quarantine, wall: Clock, max_sample_bytes: int, timeout_s: float
+        self,
+        *,
+        lifecycle: Lifecycle,
+        quarantine: Quarantine,
+        waiting: WaitingRoom,
+        wall: Clock,
+        max_sample_bytes: int,
+        timeout_s: float,
     ) -> None:
         self._lifecycle = lifecycle
+        self._waiting = waiting
         self._quarantine = quarantine
         self._wall = wall
         self._max_sample_bytes = max_sample_bytes
@@ -33,7 +42,11 @@ class SubmissionDesk:
     async def submit(
         self, offers: AsyncIterator[Offer], options: SubmissionOptions, on_receipt: Callable[[Receipt], None] | None
     ) -> Account:
-        """Take all offers. Cancelled: what has a receipt is taken, the rest isn't."""
+        """Take all offers. Cancelled: what has a receipt is taken, the rest isn't.
+
+        What nothing could ever serve is refused, unless it is to be held.
+        """
+        unserviceable = self._refusal(options)
         receipts: list[Receipt] = []
         under_way: deque[tuple[Offer, asyncio.Task[StoredContent | Refusal]]] = deque()
 
@@ -46,16 +59,25 @@ class SubmissionDesk:
 
         async with asyncio.TaskGroup() as storing:
             async for offer in offers:
-                under_way.append((offer, storing.create_task(self._keep(offer))))
+                under_way.append((offer, storing.create_task(self._keep(offer, unserviceable))))
                 while len(under_way) >= STORES_AT_ONCE or (under_way and under_way[0][1].done()):
                     await take_first()
             while under_way:
                 await take_first()
         return Account(tuple(receipts))
 
-    async def _keep(self, offer: Offer) -> StoredContent | Refusal:
+    def _refusal(self, options: SubmissionOptions) -> Refusal | None:
+        if (nonsense := self._waiting.nonsense(options.requires)) is not None:
+            return Refusal("nonsense", nonsense)
+        if not options.hold and (impossible := self._waiting.impossible(options.requires)) is not None:
+            return Refusal("unserviceable", impossible)
+        return None
+
+    async def _keep(self, offer: Offer, unserviceable: Refusal | None) -> StoredContent | Refusal:
         if offer.content is None:
             return offer.refusal or Refusal("no_content", "It has no content.")
+        if unserviceable is not None:
+            return unserviceable
         try:
             return await self._quarantine.store(offer.content, self._max_sample_bytes)
         except RefusedContent as refused:

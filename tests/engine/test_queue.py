@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,10 +13,6 @@ from malbox_tui.ports import PendingEntry
 STATIC, WINDOWS = RequirementClass(), RequirementClass(task_type="dynamic", platform="windows")
 
 
-def _any(_requires: RequirementClass) -> bool:
-    return True
-
-
 def test_higher_priority_goes_first_and_equals_go_in_order() -> None:
     queue = TaskQueue()
     for task_id, priority in [(1, 1), (2, 5), (3, 1), (4, 5), (5, -3)]:
@@ -23,15 +20,18 @@ def test_higher_priority_goes_first_and_equals_go_in_order() -> None:
     assert [_pop(queue) for _ in range(6)] == [2, 4, 1, 3, 5, None]
 
 
-def test_a_task_nobody_accepts_never_stands_before_one_somebody_does() -> None:
+def test_classes_come_in_the_order_of_their_first_tasks() -> None:
     queue = TaskQueue()
-    queue.push(PendingEntry(1, 99, WINDOWS))
-    queue.push(PendingEntry(2, 1, STATIC))
-    assert queue.count(lambda requires: requires == STATIC) == 1
-    entry = queue.pop(lambda requires: requires == STATIC)
-    assert entry == PendingEntry(2, 1, STATIC)
-    assert queue.pop(lambda requires: requires == STATIC) is None
-    assert len(queue) == 1
+    queue.push(PendingEntry(1, 1, STATIC))
+    queue.push(PendingEntry(2, 99, WINDOWS))
+    assert queue.classes() == [WINDOWS, STATIC]
+    assert queue.pop(STATIC) == PendingEntry(1, 1, STATIC), "the one that can be served doesn't wait for the other"
+    assert queue.classes() == [WINDOWS]
+
+
+def test_a_class_with_no_task_is_not_there() -> None:
+    with pytest.raises(KeyError):
+        TaskQueue().pop(STATIC)
 
 
 @given(
@@ -61,21 +61,33 @@ def test_any_sequence_of_operations_agrees_with_a_sorted_list(operations: list[t
             case ("pop", wanted):
                 allowed = [i for i, (_, requires) in model.items() if wanted in (None, requires)]
                 expected = min(allowed, key=lambda i: (-model[i][0], i), default=None)
-                entry = queue.pop(lambda requires, wanted=wanted: wanted in (None, requires))
-                assert (entry.task_id if entry else None) == expected
+                classes = [requires for requires in queue.classes() if wanted in (None, requires)]
+                assert (queue.pop(classes[0]).task_id if classes else None) == expected
                 model.pop(expected, None)
         assert len(queue) == len(model)
+        in_order = sorted(model, key=lambda i: (-model[i][0], i))
+        assert [queue.position(task_id) for task_id in in_order] == list(range(1, len(model) + 1))
+    assert queue.position(99) is None
 
 
-def test_changing_priorities_for_ever_keeps_the_heap_small() -> None:
+def test_many_loaded_at_once_stand_as_if_pushed_one_by_one() -> None:
+    entries = [PendingEntry(task_id, task_id % 3, WINDOWS if task_id % 2 else STATIC) for task_id in range(100)]
+    loaded, pushed = TaskQueue(), TaskQueue()
+    loaded.load(entries)
+    for entry in entries:
+        pushed.push(entry)
+    assert [_pop(loaded) for _ in range(101)] == [_pop(pushed) for _ in range(101)]
+
+
+def test_changing_priorities_for_ever_keeps_the_queue_small() -> None:
     queue = TaskQueue()
     for task_id in range(10):
         queue.push(PendingEntry(task_id, 0, STATIC))
     for step in range(10_000):
         queue.reprioritize(step % 10, step)
-    assert sum(len(heap) for heap in queue._heaps.values()) < 100
+    assert sum(len(places) for places in queue._lists.values()) == 10
 
 
 def _pop(queue: TaskQueue) -> int | None:
-    entry = queue.pop(_any)
-    return entry.task_id if entry else None
+    classes = queue.classes()
+    return queue.pop(classes[0]).task_id if classes else None

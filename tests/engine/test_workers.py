@@ -74,7 +74,7 @@ def test_a_task_that_comes_in_the_step_of_the_idle_timeout_is_taken() -> None:
             assert worker.kind is WorkerKind.DEMAND
         loop = asyncio.get_running_loop()
         pool = rig.engine._pool
-        idle_since = next(iter(pool._workers.values())).idle_since
+        idle_since = next(iter(pool.groups["default"].workers.values()))._idle_since
         arrived = loop.create_future()
         loop.call_at(idle_since + 60.0, lambda: arrived.set_result(None))
         await arrived
@@ -219,7 +219,7 @@ def test_higher_priority_goes_first_and_equals_in_order() -> None:
 
 def test_a_task_of_a_kind_that_nobody_serves_waits_and_holds_nobody_up() -> None:
     async def test(rig: EngineRig) -> None:
-        await rig.add("windows", priority=99, requires=RequirementClass(task_type="dynamic", platform="windows"))
+        await rig.add("windows", priority=99, hold=True, requires=RequirementClass(task_type="dynamic", platform="windows"))
         await rig.add(*TEN[:5])
         await rig.pass_time(100.0)
         assert states(await rig.tasks()) == [TaskState.PENDING] + [TaskState.COMPLETED] * 5

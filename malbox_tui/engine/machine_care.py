@@ -1,0 +1,155 @@
+"""What is done to machines: they are started for a task, stopped after it, reverted, tried, and tried again.
+
+Every call to a hypervisor or a guest has a time limit here, so none can hold a machine for ever; a machine is in `reverting` only while
+its care runs. At most `max_starting` machines start or revert at once: more of them at a time are slower, not faster.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, TypeVar
+
+from malbox_tui.config.settings import MachinerySettings
+from malbox_tui.engine import clock
+from malbox_tui.engine.machine import Machine
+from malbox_tui.engine.tracker import TaskTracker
+from malbox_tui.model.errors import GuestUnreachable, MachineError, MachineMissing
+from malbox_tui.model.machine import MachineTrigger
+from malbox_tui.ports import GuestChannel, GuestSession, MachineProvider, Machinery
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+FRESH_S = 120.0
+"""A machine that was proven clean no longer ago, and that nothing has touched since, serves without another revert."""
+STOP_LIMIT_S = 30.0
+"""How long switching a machine off may take."""
+RETRY_S = 2.0
+"""How long to wait before a failed revert is tried again; twice as long each time, up to `start_timeout_s`."""
+
+
+class MachineCare:
+    """Works on machines, any number at a time; each machine has at most one care."""
+
+    def __init__(self, machinery: Machinery, settings: MachinerySettings, tracker: TaskTracker) -> None:
+        self._machinery = machinery
+        self._settings = settings
+        self._tracker = tracker
+        self._starting = asyncio.Semaphore(settings.max_starting)
+        self._closed = False
+
+    async def open(self) -> None:
+        """Get the hypervisors ready."""
+        for provider in self._machinery.providers.values():
+            await provider.open()
+
+    async def close(self, machines: Sequence[Machine]) -> None:
+        """Switch off what may be running, within `STOP_LIMIT_S`, and let go. Cares that still run are to be cancelled before."""
+        self._closed = True
+        if machines:
+            stops = [self._tracker.spawn(self._stop(machine), name=f"stop {machine.spec.name}") for machine in machines]
+            await asyncio.wait(stops)
+        for provider in self._machinery.providers.values():
+            await provider.close()
+
+    async def start(self, machine: Machine) -> GuestSession:
+        """A reserved machine up, clean and answering. Raises `MachineError`."""
+        fresh = machine.clean_at is not None and clock.monotonic() - machine.clean_at <= FRESH_S
+        machine.clean_at = None
+        async with self._starting:
+            return await self._limited(machine, self._bring_up(machine, revert=not fresh))
+
+    def make_clean(self, machine: Machine, on_ready: Callable[[], None]) -> None:
+        """Prove a `reverting` machine clean, in the background; afterwards it is ready, disabled, quarantined or missing."""
+        self._tracker.spawn(self._make_clean(machine, on_ready), name=f"care of {machine.spec.name}")
+
+    # --- private -----------------------------------------------------------------------------------------------------------------
+
+    async def _make_clean(self, machine: Machine, on_ready: Callable[[], None]) -> None:
+        await self._stop(machine)
+        retry_s = RETRY_S
+        while not self._closed:
+            if machine.disable_reason is not None:
+                machine.move(MachineTrigger.DISABLE, machine.disable_reason)
+                machine.disable_reason = None
+                return
+            if machine.failures >= machine.spec.max_failures:
+                machine.move(MachineTrigger.QUARANTINE, machine.reason)
+                self._try_again_later(machine, on_ready)
+                return
+            try:
+                async with self._starting:
+                    await self._limited(machine, self._prove_clean(machine))
+            except MachineMissing as error:
+                machine.move(MachineTrigger.LOSE, error.problem)
+                self._try_again_later(machine, on_ready)
+                return
+            except MachineError as error:
+                log.warning("%s", error)
+                machine.failures += 1
+                machine.reason = error.problem
+            else:
+                machine.clean_at = clock.monotonic()
+                if machine.disable_reason is None:
+                    machine.move(MachineTrigger.CLEAN)
+                    on_ready()
+                    return
+                continue
+            if machine.failures < machine.spec.max_failures:
+                await clock.sleep(min(retry_s, self._settings.start_timeout_s))
+                retry_s *= 2
+
+    def _try_again_later(self, machine: Machine, on_ready: Callable[[], None]) -> None:
+        self._tracker.spawn(self._probe(machine, on_ready), name=f"probe of {machine.spec.name}")
+
+    async def _probe(self, machine: Machine, on_ready: Callable[[], None]) -> None:
+        """Try a quarantined or missing machine once more after a while, unless somebody did something with it meanwhile."""
+        before = (machine.state, machine.since)
+        await clock.sleep(self._settings.probe_interval_s)
+        if (machine.state, machine.since) == before and not self._closed:
+            machine.failures = min(machine.failures, machine.spec.max_failures - 1)
+            machine.move(MachineTrigger.REVERT, machine.reason)
+            await self._make_clean(machine, on_ready)
+
+    async def _prove_clean(self, machine: Machine) -> None:
+        await self._provider(machine).check(machine.spec)
+        session = await self._bring_up(machine, revert=True)
+        await session.close()
+
+    async def _bring_up(self, machine: Machine, *, revert: bool) -> GuestSession:
+        if revert:
+            await self._provider(machine).revert(machine.spec)
+        return await self._channel(machine).connect(machine.spec)
+
+    async def _stop(self, machine: Machine) -> None:
+        """Switch it off; if that fails, the revert that follows in any case will tell."""
+        try:
+            async with clock.within(STOP_LIMIT_S):
+                await self._provider(machine).stop(machine.spec)
+        except TimeoutError:
+            log.warning("machine %s could not be switched off within %g s", machine.spec.name, STOP_LIMIT_S)
+        except Exception as error:  # noqa: BLE001 - whatever an adapter raises, the revert goes on
+            log.warning("machine %s could not be switched off: %s", machine.spec.name, error)
+
+    async def _limited(self, machine: Machine, work: Coroutine[Any, Any, T]) -> T:
+        limit_s = self._settings.start_timeout_s
+        try:
+            async with clock.within(limit_s):
+                return await work
+        except MachineError:
+            raise
+        except TimeoutError:
+            raise GuestUnreachable(machine.spec.name, f"it was not up and answering within {limit_s:g} s") from None
+        except Exception as error:
+            # Whatever an adapter raises, its machine must not be lost in a state that nobody cares for.
+            log.exception("the adapter of machine %s broke", machine.spec.name)
+            raise MachineError(machine.spec.name, f"its adapter broke: {type(error).__name__}: {error}") from error
+
+    def _provider(self, machine: Machine) -> MachineProvider:
+        return self._machinery.providers[machine.spec.provider]
+
+    def _channel(self, machine: Machine) -> GuestChannel:
+        return self._machinery.channels[machine.spec.provider]

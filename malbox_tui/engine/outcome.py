@@ -1,0 +1,103 @@
+"""What an attempt comes to: decided here from what happened, in one place, before it is written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from malbox_tui.engine.cancellation import CancelReason, CancelToken
+from malbox_tui.model.errors import GuestUnreachable, MachineError
+from malbox_tui.model.report import PluginRun, PluginStatus, worst
+from malbox_tui.model.task import EndedBy, Outcome, Task, TaskState
+
+_UNFINISHED = (PluginStatus.CANCELED, PluginStatus.TIMED_OUT)
+
+
+@dataclass(frozen=True, slots=True)
+class GivenBack:
+    """The attempt was interrupted and is not counted; `avoid` is the machine that failed it, if one did."""
+
+    reason: str
+    avoid: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TakenOver:
+    """Another attempt owns the task: nothing is recorded."""
+
+
+Conclusion = Outcome | GivenBack | TakenOver
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """What an attempt saw: the runs of its plugins, whether its time was over, and how its guest was lost."""
+
+    runs: tuple[PluginRun, ...] = ()
+    timed_out: bool = False
+    lost: GuestUnreachable | None = None
+
+
+def conclude(task: Task, token: CancelToken, happened: Happened) -> Conclusion:
+    """What the attempt comes to. A person's cancel goes before all else; a shutdown doesn't undo finished work."""
+    runs = happened.runs
+    ran = [run for run in runs if run.status is not PluginStatus.SKIPPED]
+    unfinished = not runs or any(run.status in _UNFINISHED for run in runs)
+    if (told := _told_to_end(token, runs, unfinished=unfinished)) is not None:
+        return told
+    if happened.timed_out and unfinished:
+        late = ", ".join(run.name for run in runs if run.status is PluginStatus.TIMED_OUT)
+        reason = f"The analysis timeout of {task.timeout_s:g} s ended it{f' during {late}' if late else ''}."
+        return outcome(TaskState.TIMED_OUT, EndedBy.ANALYSIS_TIMEOUT, reason, runs)
+    if happened.lost is not None:
+        return outcome(TaskState.FAILED, EndedBy.GUEST_LOST, f"The guest was lost: {happened.lost.problem}.", runs)
+    failed = [run for run in ran if run.status is PluginStatus.FAILED]
+    if failed and len(failed) == len(ran):
+        return outcome(TaskState.FAILED, EndedBy.PLUGIN_ERROR, f"Every plugin failed: {_explained(failed)}.", runs)
+    return outcome(TaskState.COMPLETED, EndedBy.FINISHED, _finished_reason(runs, ran, failed), runs)
+
+
+def conclude_machine_failure(task: Task, token: CancelToken, error: MachineError, max_attempts: int) -> Conclusion:
+    """A machine failed before the sample ran: another one is tried, up to `max_attempts` in all."""
+    if (told := _told_to_end(token, (), unfinished=True)) is not None:
+        return told
+    tried = len(task.requires.avoid) + 1
+    if tried < max_attempts:
+        return GivenBack(f"{_sentence(error)} Another machine is to serve it.", avoid=error.machine)
+    by = EndedBy.GUEST_NEVER_UP if isinstance(error, GuestUnreachable) else EndedBy.MACHINE_FAILED
+    return outcome(
+        TaskState.FAILED, by, f"{_sentence(error)} That was failure {tried} of {max_attempts}; it is not tried again.", ()
+    )
+
+
+def outcome(state: TaskState, ended_by: EndedBy, reason: str, runs: tuple[PluginRun, ...]) -> Outcome:
+    """An outcome whose verdict is the worst of the runs'."""
+    return Outcome(state, ended_by, reason, worst(run.verdict for run in runs if run.verdict is not None), runs)
+
+
+def _told_to_end(token: CancelToken, runs: tuple[PluginRun, ...], *, unfinished: bool) -> Conclusion | None:
+    if token.reason is CancelReason.LEASE_LOST:
+        return TakenOver()
+    if token.reason is CancelReason.USER:
+        by = f" by {token.detail}" if token.detail else ""
+        return outcome(TaskState.CANCELED, EndedBy.USER, f"Canceled{by}.", runs)
+    if token.reason is CancelReason.SHUTDOWN and unfinished:
+        return GivenBack("The engine stopped during the last attempt; it was not counted.")
+    return None
+
+
+def _finished_reason(runs: tuple[PluginRun, ...], ran: list[PluginRun], failed: list[PluginRun]) -> str:
+    if runs and not ran:
+        return f"Finished with no results: no plugin took part. {'; '.join(f'{run.name}: {run.reason}' for run in runs)}"
+    if not any(run.results for run in ran):
+        return "Finished with no results."
+    if failed:
+        return f"Finished; {len(failed)} of {len(ran)} plugins failed: {_explained(failed)}."
+    return "Finished."
+
+
+def _explained(runs: list[PluginRun]) -> str:
+    return "; ".join(f"{run.name}: {run.reason.rstrip('.')}" for run in runs)
+
+
+def _sentence(error: Exception) -> str:
+    return f"{str(error).rstrip('.')}."

@@ -1,0 +1,87 @@
+"""Whether the store takes writes. While it doesn't, no task is taken, what runs goes on, and what it came to is kept until it can be
+written; it resumes by itself, since someone frees the disk or brings the mount back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from malbox_tui.engine import clock
+from malbox_tui.engine.tracker import TaskTracker
+from malbox_tui.model import events as news
+from malbox_tui.model.errors import StoreError
+from malbox_tui.ports import Clock, Store
+
+log = logging.getLogger(__name__)
+
+RETRY_S = 1.0
+"""How long to wait before a store that failed is tried again."""
+
+
+class StoreHealth:
+    """`on_change` is called when the store begins to fail and when it works again; `tell` gets the passing news of it."""
+
+    def __init__(
+        self,
+        store: Store,
+        wall: Clock,
+        tracker: TaskTracker,
+        tell: Callable[[news.EventBody], None],
+        on_change: Callable[[], None],
+    ) -> None:
+        self._store = store
+        self._wall = wall
+        self._tracker = tracker
+        self._tell = tell
+        self._on_change = on_change
+        self._problem: str | None = None
+        self._works: asyncio.Future[None] | None = None
+
+    @property
+    def problem(self) -> str | None:
+        """What is wrong, for a person; None while the store works."""
+        return self._problem
+
+    def failed(self, error: StoreError) -> None:
+        """A write failed: from now on the store is tried until it works."""
+        news_to_tell = str(error) != self._problem
+        was_well, self._problem = self._problem is None, str(error)
+        if news_to_tell:
+            log.warning("the store takes nothing: %s", error)
+            self._tell(news.StoreFailing(problem=self._problem))
+        if was_well:
+            self._works = asyncio.get_running_loop().create_future()
+            self._tracker.spawn(self._try_until_it_works(), name="store trial")
+            self._on_change()
+
+    async def insist(self, write: Callable[[], Awaitable[object]], what: str, waits_out: type[StoreError] = StoreError) -> None:
+        """Do `write`, again and again while it fails: what an attempt came to is not to be lost. `what` names it in the log.
+
+        Raises what is no `waits_out`.
+        """
+        while True:
+            try:
+                await write()
+                return
+            except waits_out as error:
+                log.warning("%s could not be stored: %s; trying again as soon as that works", what, error)
+                self.failed(error)
+            if self._works is not None:
+                await asyncio.shield(self._works)
+
+    async def _try_until_it_works(self) -> None:
+        while True:
+            await clock.sleep(RETRY_S)
+            try:
+                await self._store.note(self._wall.now(), news.StoreWorks())
+            except StoreError as error:
+                self.failed(error)
+            else:
+                break
+        self._problem = None
+        if self._works is not None:
+            self._works.set_result(None)
+        self._works = None
+        self._on_change()

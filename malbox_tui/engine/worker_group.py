@@ -1,0 +1,94 @@
+"""A worker group: workers of one profile, with its min, max and idle timeout, and which tasks they take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from malbox_tui.config.settings import GroupSettings
+from malbox_tui.engine.worker import Worker
+from malbox_tui.model.overview import GroupView
+from malbox_tui.model.task import RequirementClass
+from malbox_tui.model.worker import WorkerKind
+
+
+class WorkerGroup:
+    """The workers of one group, the oldest first, and their limits. It decides nothing: see `worker_pool`."""
+
+    def __init__(self, settings: GroupSettings) -> None:
+        self.settings = settings
+        self.min = settings.min_workers
+        self.max = settings.max_workers
+        self.saved = (self.min, self.max)
+        """The limits that the next start would use."""
+        self.workers: dict[str, Worker] = {}
+
+    def __repr__(self) -> str:
+        return f"<WorkerGroup {self.name} {self.busy} busy / {self.active} active / {self.min}–{self.max}>"
+
+    @property
+    def name(self) -> str:
+        """Unique among the groups."""
+        return self.settings.name
+
+    @property
+    def active(self) -> int:
+        """Workers that have not left."""
+        return len(self.workers)
+
+    @property
+    def busy(self) -> int:
+        """Workers that hold a task."""
+        return sum(worker.is_busy for worker in self.workers.values())
+
+    @property
+    def can_grow(self) -> bool:
+        """There may be one worker more."""
+        return self.active < self.max
+
+    def staying(self) -> list[Worker]:
+        """Workers that were not asked to leave."""
+        return [worker for worker in self.workers.values() if worker.leaving is None]
+
+    def worker_with_room(self) -> Worker | None:
+        """Who is handed the next task: a baseline worker before a demand one, so that these idle out when there is little to do."""
+        with_room = (worker for worker in self.workers.values() if worker.has_room)
+        return min(with_room, key=lambda worker: worker.kind is WorkerKind.DEMAND, default=None)
+
+    def takes(self, requires: RequirementClass) -> bool:
+        """Whether its profile allows such a task. A host-only task has no platform and asks for none."""
+        types, platforms = self.settings.task_types, self.settings.platforms
+        if types is not None and requires.task_type not in types:
+            return False
+        return platforms is None or requires.platform is None or requires.platform in platforms
+
+    def takes_in_words(self) -> str:
+        """Which tasks it takes, for a person: "any task", "dynamic tasks on windows"."""
+        types, platforms = self.settings.task_types, self.settings.platforms
+        what = "any task" if types is None else f"{' and '.join(sorted(types)) or 'no'} tasks"
+        return what if platforms is None else f"{what} on {' and '.join(sorted(platforms)) or 'no platform'}"
+
+    def kept_out(self, plugins: Iterator[str] | tuple[str, ...]) -> dict[str, str]:
+        """Those of `plugins` that its lists keep out of its tasks, each with the reason."""
+        allowed, denied = self.settings.plugins_allowed, self.settings.plugins_denied
+        reasons = {}
+        for name in plugins:
+            if name in denied:
+                reasons[name] = f"The worker group {self.name} denies it."
+            elif allowed and name not in allowed:
+                reasons[name] = f"The worker group {self.name} allows {', '.join(sorted(allowed))} only."
+        return reasons
+
+    def view(self) -> GroupView:
+        """The group's numbers as they are now."""
+        return GroupView(
+            name=self.name,
+            min_workers=self.min,
+            max_workers=self.max,
+            active=self.active,
+            busy=self.busy,
+            idle_timeout_s=self.settings.idle_timeout_s,
+            slots=self.settings.slots,
+            takes=self.takes_in_words(),
+            priority=self.settings.priority,
+            saved=self.saved == (self.min, self.max),
+        )
