@@ -1,0 +1,91 @@
+"""A simulated machine as it is, whatever its hypervisor or guest says of it."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from dataclasses import dataclass, field
+
+from malbox_tui.model.machine import MachineSpec
+
+
+@dataclass(eq=False)
+class MachineBody:
+    """One machine's physical state.
+
+    `fresh`: reverted, and nothing was put into it since. `dirt`: what was put into it since the last true revert. `lied`: its latest
+    revert was reported as done and left the dirt. `run_number` counts the times it was switched on or off: a conversation with an
+    earlier run is over. `guest_up_at`: when its guest answers, on the loop's clock; infinite: never. `files`: the guest's, by path.
+    `call`: what the provider is doing with it. `in_use`: numbers of the open conversations that put or ran something, `busy` of those
+    that do so now.
+    """
+
+    spec: MachineSpec
+    running: bool = False
+    fresh: bool = False
+    dirt: str = ""
+    lied: bool = False
+    run_number: int = 0
+    guest_up_at: float = math.inf
+    files: dict[str, bytes] = field(default_factory=dict)
+    call: str | None = None
+    in_use: set[int] = field(default_factory=set)
+    busy: set[int] = field(default_factory=set)
+    _watchers: list[asyncio.Future[None]] = field(default_factory=list)
+
+    def answers_in(self, now: float) -> float:
+        """Seconds until the guest answers, if nothing changes; 0: it does; infinite: it never will."""
+        return max(0.0, self.guest_up_at - now) if self.running else math.inf
+
+    def switch_off(self) -> None:
+        """The guest is gone, and what it was doing; what is on its disk stays."""
+        if self.running:
+            self._begin_run(running=False, guest_up_at=math.inf)
+
+    def revert(self, guest_up_at: float) -> None:
+        """Bring it to its clean snapshot, running."""
+        self.files.clear()
+        self.fresh, self.dirt, self.lied = True, "", False
+        self._begin_run(running=True, guest_up_at=guest_up_at)
+
+    def pretend_revert(self, guest_up_at: float) -> None:
+        """Restart it with all that is on its disk."""
+        self.fresh, self.lied = False, True
+        self._begin_run(running=True, guest_up_at=guest_up_at)
+
+    def lose_guest(self) -> None:
+        """The machine runs on; its guest never answers again."""
+        self._begin_run(running=self.running, guest_up_at=math.inf)
+
+    def touch(self, dirt: str) -> None:
+        """Something of a task got into it."""
+        self.fresh, self.dirt, self.lied = False, dirt, False
+
+    def forget_callers(self) -> None:
+        """Whoever called or talked is gone. A guest that was starting is up by the time somebody asks again."""
+        self.call = None
+        self.in_use.clear()
+        self.busy.clear()
+        self._watchers.clear()
+        if self.guest_up_at < math.inf:
+            self.guest_up_at = -math.inf
+
+    async def change(self) -> None:
+        """Returns when the machine is switched on or off, or its guest is lost. Cancelled: nothing is left behind."""
+        watcher = asyncio.get_running_loop().create_future()
+        self._watchers.append(watcher)
+        try:
+            await watcher
+        finally:
+            if watcher in self._watchers:
+                self._watchers.remove(watcher)
+
+    def _begin_run(self, *, running: bool, guest_up_at: float) -> None:
+        self.running, self.guest_up_at = running, guest_up_at
+        self.run_number += 1
+        self.in_use.clear()
+        self.busy.clear()
+        watchers, self._watchers = self._watchers, []
+        for watcher in watchers:
+            if not watcher.done():
+                watcher.set_result(None)

@@ -1,0 +1,197 @@
+"""Host plugins of a simulated world: processes that take time, find things, and break."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from malbox_tui.model.errors import MalboxError, PluginUnavailable, StoreError
+from malbox_tui.model.events import EventBody
+from malbox_tui.model.report import PluginRun, PluginStatus
+from malbox_tui.ports import Findings, PluginBench, PluginInfo, PluginJob, ResultStore, StopSignal
+from malbox_tui.simulated.faults import Fault
+from malbox_tui.simulated.plugin_run import PLUGINS, PluginPlace, SimulatedPlugin, identified, not_run, run_plugin
+from malbox_tui.simulated.world import World
+
+_INBOXES = Path("/simulated")
+
+
+class SimulatedRunner:
+    """Implements `PluginRunner`.
+
+    `cancel_grace_s`: how long a plugin that doesn't hear a stop is let go on. `results`: where reports are written; None: runs refer to
+    reports that nobody wrote. `on_news` is told what the plugins do. `order`: the tasks that were run, in order of their begin.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        plugins: Sequence[SimulatedPlugin] = PLUGINS,
+        *,
+        cancel_grace_s: float = 5.0,
+        results: ResultStore | None = None,
+        on_news: Callable[[EventBody], None] = lambda news: None,
+    ) -> None:
+        self.order: list[int] = []
+        self._plugins = tuple(plugins)
+        self._place = PluginPlace(world, world.era, cancel_grace_s, results, on_news, asyncio.Event())
+        self._world = world
+        self._era = world.era
+        self._idle: list[SimulatedBench] = []
+        self._used: set[SimulatedBench] = set()
+        self._numbers = itertools.count(1)
+        self._opened = False
+
+    @property
+    def isolation(self) -> str:
+        """As `PluginRunner.isolation`."""
+        return "simulated: nothing runs"
+
+    @property
+    def benches_out(self) -> int:
+        """How many benches are in use."""
+        return len(self._used)
+
+    @property
+    def benches(self) -> int:
+        """How many benches there are, in use or idle."""
+        return len(self._used) + len(self._idle)
+
+    @property
+    def running(self) -> frozenset[int]:
+        """The tasks that plugins work on now."""
+        return frozenset(bench.task_id for bench in self._used if bench.task_id is not None)
+
+    async def open(self) -> Sequence[PluginInfo]:
+        """As `PluginRunner.open`."""
+        self._opened = True
+        return [PluginInfo(plugin.name, plugin.version, plugin.description, plugin.task_types) for plugin in self._plugins]
+
+    async def acquire(self) -> PluginBench:
+        """As `PluginRunner.acquire`. Raises `PluginUnavailable`."""
+        self._check_open()
+        bench = self._idle.pop() if self._idle else SimulatedBench(self, self._world, f"bench-{next(self._numbers)}")
+        self._used.add(bench)
+        try:
+            slow = self._strikes(Fault.ACQUIRE_SLOW, bench.name)
+            await self._world.take(self._era, self._world.durations.slow if slow else self._world.durations.inbox)
+            self._check_open()
+            if self._strikes(Fault.ACQUIRE_FAILS, bench.name):
+                raise PluginUnavailable("host", "its folder can't be made: no space left on device")
+        except BaseException:
+            self._take_back(bench, keep=True)
+            raise
+        if bench.laid_out():
+            self._world.violations.append(f"{bench.name} was handed out with something in its inbox")
+        return bench
+
+    async def release(self, bench: PluginBench) -> None:
+        """As `PluginRunner.release`. One whose inbox can't be emptied is ended.
+
+        Cancelled: it is taken back all the same. A failure (`StoreError`) is none that the port knows of: it is there to show what
+        an adapter's own fault would come to.
+        """
+        self._world.check_era(self._era)
+        if not isinstance(bench, SimulatedBench) or bench not in self._used:
+            self._world.violations.append("a bench was given back that was not out")
+            return
+        if bench.task_id is not None:
+            self._world.violations.append(f"{bench.name} was given back while task {bench.task_id} ran on it")
+        slow = self._strikes(Fault.RELEASE_SLOW, bench.name)
+        fails = self._strikes(Fault.RELEASE_FAILS, bench.name)
+        try:
+            await self._world.take(self._era, self._world.durations.slow if slow or fails else self._world.durations.inbox)
+            if fails:
+                raise StoreError(f"The inbox of {bench.name} could not be emptied.")
+        finally:
+            self._take_back(bench, keep=not fails)
+
+    async def trim(self, benches: int) -> None:
+        """As `PluginRunner.trim`."""
+        self._world.check_era(self._era)
+        surplus = max(0, min(len(self._idle), self.benches - benches))
+        del self._idle[:surplus]
+
+    async def close(self) -> None:
+        """As `PluginRunner.close`. Runs that go on are cut."""
+        self._place.closing.set()
+        self._idle.clear()
+
+    async def work(self, bench: SimulatedBench, job: PluginJob, stop: StopSignal) -> Findings:
+        """What a bench of this runner does."""
+        if bench not in self._used:
+            self._world.violations.append(f"task {job.task_id} ran on {bench.name}, which was given back")
+        self.order.append(job.task_id)
+        taking_part = [plugin for plugin in self._plugins if plugin.name not in job.kept_out]
+        skipped = [
+            PluginRun(plugin.name, plugin.version, PluginStatus.SKIPPED, 0.0, reason=job.kept_out[plugin.name])
+            for plugin in self._plugins
+            if plugin.name in job.kept_out
+        ]
+        if stop.reason is not None:
+            return Findings(tuple([not_run(plugin, stop.reason) for plugin in taking_part] + skipped))
+        if self._strikes(Fault.BENCH_BREAKS, bench.name):
+            await self._world.take(self._era, self._world.durations.disk)
+            raise StoreError("The results of the plugins could not be written.")
+        content = self._world.files.get(bench.inbox / job.sample_name, b"%d" % job.task_id)
+        try:
+            async with asyncio.TaskGroup() as group:
+                runs = [group.create_task(run_plugin(plugin, self._place, job, content, stop)) for plugin in taking_part]
+        except BaseExceptionGroup as failures:
+            raise _ours(failures) from failures
+        done = [run.result() for run in runs]
+        return Findings((*done, *skipped), identified(self._world, taking_part, done, content))
+
+    def _check_open(self) -> None:
+        if not self._opened or self._place.closing.is_set():
+            raise PluginUnavailable("host", "the plugins are not open")
+
+    def _strikes(self, fault: Fault, subject: str) -> bool:
+        self._world.check_era(self._era)
+        return self._world.faults.strikes(fault, subject)
+
+    def _take_back(self, bench: SimulatedBench, *, keep: bool) -> None:
+        if self._era != self._world.era:
+            return
+        for path in bench.laid_out():
+            del self._world.files[path]
+        self._used.discard(bench)
+        if keep and not self._place.closing.is_set():
+            self._idle.append(bench)
+
+
+class SimulatedBench:
+    """Implements `PluginBench`. `task_id`: what runs on it now. Its inbox is no folder of this host."""
+
+    def __init__(self, runner: SimulatedRunner, world: World, name: str) -> None:
+        self.name = name
+        self.task_id: int | None = None
+        self._runner = runner
+        self._world = world
+
+    @property
+    def inbox(self) -> Path:
+        """As `PluginBench.inbox`."""
+        return _INBOXES / self.name
+
+    def laid_out(self) -> list[Path]:
+        """What lies in the inbox."""
+        return [path for path in self._world.files if path.parent == self.inbox]
+
+    async def run(self, job: PluginJob, stop: StopSignal) -> Findings:
+        """As `PluginBench.run`. Raises `StoreError` when the results can't be written."""
+        if self.task_id is not None:
+            self._world.violations.append(f"task {job.task_id} ran on {self.name} beside task {self.task_id}")
+        self.task_id = job.task_id
+        try:
+            return await self._runner.work(self, job, stop)
+        finally:
+            self.task_id = None
+
+
+def _ours(failures: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The first of our own errors (the result store's), else the first there is."""
+    found = list(failures.exceptions)
+    return next((failure for failure in found if isinstance(failure, MalboxError)), found[0])
