@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,25 @@ from msgspec import inspect as types
 from malbox_tui.config.faults import value_faults
 from malbox_tui.config.folders import DataFolders
 from malbox_tui.config.rules import contradictions
+from malbox_tui.config.saved_limits import Limits, LimitsFile, SavedLimits, limits_of, with_limits
 from malbox_tui.config.settings import Settings
 from malbox_tui.config.toml_file import read_table, shown_path
 from malbox_tui.model.errors import ConfigError
+from malbox_tui.model.sample import visible
 
-__all__ = ["ConfigSource", "shown_path"]
+__all__ = ["ConfigSource", "Configuration", "shown_path"]
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """What a source comes to. With `faults`, every one there is, `settings` are the defaults.
+
+    `notes` are sentences on what doesn't come from the operator's file: limits of worker groups that were saved.
+    """
+
+    settings: Settings
+    faults: tuple[ConfigError, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +60,38 @@ class ConfigSource:
         return shown_path(self.path)
 
     def load(self) -> Settings:
-        """The settings of the file, or the defaults when there is none. Raises `ConfigError` with the first fault."""
-        settings, faults = self.examine()
-        if faults:
-            raise faults[0]
-        return settings
+        """The settings in effect: the defaults, the file over them, saved limits over that. Raises `ConfigError`, the first fault."""
+        configuration = self.read()
+        if configuration.faults:
+            raise configuration.faults[0]
+        return configuration.settings
 
     def examine(self) -> tuple[Settings, list[ConfigError]]:
-        """The settings and every fault of the file; with faults, the settings are the defaults."""
+        """The settings in effect and every fault; with faults, the settings are the defaults."""
+        configuration = self.read()
+        return configuration.settings, list(configuration.faults)
+
+    def read(self) -> Configuration:
+        """The settings in effect, every fault, and what comes from elsewhere than the operator's file."""
+        own, faults = self._own_settings()
+        saved: Limits = {}
+        try:
+            saved = self._limits_file.read()
+        except ConfigError as fault:
+            faults.append(fault)
+        if faults:
+            return Configuration(Settings(), tuple(faults))
+        return Configuration(with_limits(own, saved), notes=tuple(_notes(self._limits_file.shown, limits_of(own), saved)))
+
+    def saved_limits(self) -> SavedLimits:
+        """Where an engine that runs on this configuration keeps limits for its next start."""
+        return SavedLimits(self._limits_file, self._own_limits)
+
+    @property
+    def _limits_file(self) -> LimitsFile:
+        return LimitsFile.beside(self.path)
+
+    def _own_settings(self) -> tuple[Settings, list[ConfigError]]:
         try:
             table = self._read()
         except ConfigError as fault:
@@ -64,6 +102,17 @@ class ConfigSource:
             return Settings(), [ConfigError(self.shown, fault.key or None, fault.problem) for fault in faults]
         return msgspec.convert(table, Settings), []
 
+    def _own_limits(self) -> Limits | None:
+        """None when the file has none that hold, or is a pipe, which is read only once."""
+        try:
+            readable_again = self.path.is_file() or not self.path.exists()
+        except OSError:
+            return None
+        if not readable_again:
+            return None
+        settings, faults = self._own_settings()
+        return None if faults else limits_of(settings)
+
     def _read(self) -> Mapping[str, Any]:
         if not self.named and not self.exists:
             return {}
@@ -71,3 +120,12 @@ class ConfigSource:
             return read_table(self.path)
         except FileNotFoundError as exc:
             raise ConfigError(self.shown, None, "there is no such file. `malbox-tui config init` writes one.") from exc
+
+
+def _notes(limits_file: str, own: Limits, saved: Limits) -> Iterator[str]:
+    for name, limits in saved.items():
+        if name not in own:
+            yield f"{limits_file}: there is no group {visible(name)} in the configuration; its saved limits are not used."
+        elif limits != own[name]:
+            group = f"the group {name} has min_workers = {limits[0]} and max_workers = {limits[1]}, as saved"
+            yield f"{limits_file}: {group}; by the configuration itself they are {own[name][0]} and {own[name][1]}."

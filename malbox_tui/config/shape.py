@@ -52,7 +52,7 @@ def in_words(type_: types.Type) -> str:
     """What a value of this type is, for a person who knows TOML and not Python."""
     match type_:
         case types.Metadata(extra={"only": value, "why": why}):
-            return f"{in_toml(value)} ({why})"
+            return f"nothing but {in_toml(value)} ({why})"
         case types.Metadata(extra_json_schema={"description": str(description)}):
             return description
         case types.Metadata(type=inner):
@@ -73,10 +73,10 @@ def in_words(type_: types.Type) -> str:
             return "a list of tables"
         case types.VarTupleType(item_type=item):
             return f"a list, each entry {in_words(item)}"
+        case types.StructType() | types.DictType(value_type=types.AnyType()):
+            return "a table"
         case types.DictType(value_type=value):
             return f"a table, each value {in_words(value)}"
-        case types.StructType():
-            return "a table"
         case _:
             raise TypeError(f"a settings field has a type that has no words yet: {type_}")
 
@@ -95,7 +95,7 @@ def in_toml(value: Any) -> str:
 
 
 def _one_of(values: list[str]) -> str:
-    return f"one of {', '.join(values)}" if len(values) > 1 else f"{values[0]} (there is no other yet)"
+    return f"one of {', '.join(values)}" if len(values) > 1 else f"{values[0]}, there is no other yet"
 
 
 def _range(number: types.IntType | types.FloatType) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -37,6 +37,15 @@ _HEAD = """\
 # `malbox-tui config check` finds mistakes, `malbox-tui config show` prints what is in effect.
 """
 
+_WHEN_LEFT_OUT: Mapping[str, str] = MappingProxyType(
+    {
+        "workers.compatible_tasks": "all",
+        "workers.compatible_platforms": "all",
+        "workers.max_workers": "that of [general]",
+    }
+)
+"""What is in effect for a key that may be left out, and is."""
+
 
 def template() -> str:
     """A file with every section and key, its default and its explanation. It says nothing: loaded, it gives the defaults."""
@@ -58,7 +67,24 @@ def write_template(path: Path) -> None:
 
 def as_toml(settings: Settings) -> str:
     """`settings` whole, as a file that would load as the same."""
-    return tomli_w.dumps(msgspec.to_builtins(settings))
+    tables: dict[str, Any] = msgspec.to_builtins(settings)
+    return "\n".join(text for section in sections() for text in _section_values(section, tables[section.name]))
+
+
+def _section_values(section: Section, value: Any) -> Iterator[str]:
+    if not section.repeated:
+        yield tomli_w.dumps({section.name: value})
+        return
+    if not value:
+        yield f"# [[{section.name}]]: none.\n"
+    for entry in value:
+        absent = [name for name, member in entry.items() if member is None]
+        header, rest = tomli_w.dumps({section.name: [_without(entry, absent)]}).split("\n", 1)
+        yield "\n".join([header, *(f"# {name}: {_WHEN_LEFT_OUT[f'{section.name}.{name}']}" for name in absent), rest])
+
+
+def _without(table: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    return {name: value for name, value in table.items() if name not in names}
 
 
 def _section_text(section: Section) -> str:

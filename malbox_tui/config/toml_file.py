@@ -24,8 +24,8 @@ def read_table(path: Path) -> dict[str, Any]:
     try:
         with path.open("rb") as file:
             content = file.read(_MAX_FILE_BYTES + 1)
-    except FileNotFoundError:
-        raise
+    except (FileNotFoundError, NotADirectoryError) as exc:
+        raise FileNotFoundError(*exc.args) from exc
     except OSError as exc:
         raise ConfigError(shown, None, f"the file can't be read: {exc.strerror or exc}.") from exc
     if len(content) > _MAX_FILE_BYTES:

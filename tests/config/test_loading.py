@@ -7,20 +7,7 @@ import pytest
 from malbox_tui.config.loading import ConfigSource
 from malbox_tui.config.settings import Isolation, Settings
 from malbox_tui.model.errors import ConfigError
-
-
-def faults(tmp_path: Path, content: str | bytes) -> list[tuple[str | None, str]]:
-    path = tmp_path / "config.toml"
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    _, found = ConfigSource(path, named=True).examine()
-    assert all(fault.path == str(path) for fault in found)
-    return [(fault.key, fault.problem) for fault in found]
-
-
-def load(tmp_path: Path, content: str) -> Settings:
-    path = tmp_path / "config.toml"
-    path.write_text(content)
-    return ConfigSource(path, named=True).load()
+from tests.config.files import faults, load
 
 
 def test_what_a_file_says_replaces_the_defaults_and_nothing_else(tmp_path: Path) -> None:
@@ -81,7 +68,9 @@ def test_an_unknown_key_like_no_other_is_answered_with_what_there_is(tmp_path: P
         ("[plugins]\ndisabled = ['a', 1]", "plugins.disabled[1]", "a string, got 1"),
         ("[plugins]\ndisabled = 'a'", "plugins.disabled", "a list"),
         ("[plugins.config.yara]\nrules = 3", "plugins.config.yara.rules", "a string, got 3"),
+        ("[general]\ndrain_timeout_s = 0", "general.drain_timeout_s", "above 0 and at most 604800, got 0"),
         ("general = 1", "general", "a table, got 1"),
+        ("[[general]]", "general", "a table, got a list. Write [general], with single brackets."),
     ],
 )
 def test_a_wrong_value_is_refused_with_what_was_expected(tmp_path: Path, content: str, key: str, expected: str) -> None:

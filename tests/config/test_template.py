@@ -15,6 +15,7 @@ from malbox_tui.config.shape import Section, sections
 from malbox_tui.config.template import as_toml, template, write_template
 from malbox_tui.config.workers import WorkerSettings
 from malbox_tui.model.errors import ConfigError
+from tests.config.files import load
 
 
 def all_sections(among: tuple[Section, ...] | None = None) -> list[Section]:
@@ -28,12 +29,6 @@ def keys_of(table: dict[str, Any], name: str = "") -> set[str]:
         path = f"{name}.{key}".lstrip(".")
         found |= keys_of(value[0] if isinstance(value, list) else value, path) if path in inner else {path}
     return found
-
-
-def load(tmp_path: Path, content: str) -> Settings:
-    path = tmp_path / "config.toml"
-    path.write_text(content)
-    return ConfigSource(path, named=True).load()
 
 
 def uncommented(text: str) -> str:
@@ -93,8 +88,24 @@ def test_a_link_that_leads_nowhere_is_not_written_through(tmp_path: Path) -> Non
 
 
 def test_what_is_in_effect_loads_again_as_the_same(tmp_path: Path) -> None:
-    path = tmp_path / "config.toml"
-    path.write_text('[general]\nmax_workers = 9\n[plugins.config."a b"]\nx = "\\u001b\\""\n')
-    settings = ConfigSource(path, named=True).load()
-    path.write_text(as_toml(settings))
-    assert ConfigSource(path, named=True).load() == settings
+    settings = load(tmp_path, '[general]\nmax_workers = 9\n[plugins.config."a b"]\nx = "\\u001b\\""\n')
+    assert load(tmp_path, as_toml(settings)) == settings
+
+
+def test_groups_and_machines_in_effect_load_again_as_the_same(tmp_path: Path) -> None:
+    workers = (
+        '[[workers]]\nname = "a.b"\n[workers.plugin_restrictions]\ndeny = ["elf"]\n[[workers]]\nname = "c"\nmax_workers = 0\n'
+    )
+    machine = '[[machines]]\nname = "m"\nprovider = "simulated"\nplatform = "linux"\ntags = ["x", "y"]\n'
+    settings = load(tmp_path, workers + machine)
+    assert load(tmp_path, as_toml(settings)) == settings
+
+
+def test_what_a_key_that_was_left_out_means_is_shown() -> None:
+    shown = as_toml(Settings(workers=(WorkerSettings(name="a"),)))
+    assert "# compatible_tasks: all\n# compatible_platforms: all\n# max_workers: that of [general]\n" in shown
+
+
+def test_that_there_are_no_further_groups_and_no_machines_is_shown() -> None:
+    assert "# [[workers]]: none.\n\n[machinery]" in as_toml(Settings())
+    assert "# [[machines]]: none.\n" in as_toml(Settings())

@@ -1,0 +1,163 @@
+"""Worker groups and machines in a file: each is taken whole or refused with everything that is wrong with it."""
+
+from pathlib import Path
+
+import pytest
+
+from malbox_tui.model.machine import MachineSpec
+from tests.config.files import faults, load
+
+WINDOWS = '[[workers]]\nname = "win"\n'
+MACHINE = '[[machines]]\nname = "m1"\nprovider = "simulated"\nplatform = "windows"\n'
+
+
+def test_a_group_needs_nothing_but_a_name(tmp_path: Path) -> None:
+    assert [worker.name for worker in load(tmp_path, WINDOWS).workers] == ["win"]
+
+
+def test_a_machine_becomes_what_the_engine_knows_of_it(tmp_path: Path) -> None:
+    (machine,) = load(tmp_path, f'{MACHINE}arch = "x86"\ntags = ["office", "de"]\nmax_failures = 5\n').machines
+    assert machine.spec() == MachineSpec(
+        name="m1", provider="simulated", platform="windows", arch="x86", tags=("office", "de"), max_failures=5
+    )
+
+
+def test_a_machine_is_x64_and_may_fail_three_times_unless_it_says_otherwise(tmp_path: Path) -> None:
+    (machine,) = load(tmp_path, MACHINE).machines
+    assert machine.spec() == MachineSpec(name="m1", provider="simulated", platform="windows", arch="x64", max_failures=3)
+
+
+def test_what_holds_for_all_machines_has_a_section(tmp_path: Path) -> None:
+    machinery = load(tmp_path, "[machinery]\nstart_timeout_s = 20\n").machinery
+    assert (machinery.max_starting, machinery.start_timeout_s) == (2, 20.0)
+    assert (machinery.probe_interval_s, machinery.max_attempts) == (300.0, 3)
+
+
+def test_a_file_written_for_malbox_may_say_that_there_are_no_batches(tmp_path: Path) -> None:
+    no_batches = 'execution_mode = "Single"\nbatch_processing = false\nmax_batch_size = 1\nbatch_timeout_ms = 500\n'
+    assert load(tmp_path, f"{WINDOWS}{no_batches}[workers.resource_limits]\n") == load(tmp_path, WINDOWS)
+
+
+@pytest.mark.parametrize(
+    ("content", "key", "problem"),
+    [
+        (
+            'execution_mode = "Batch"',
+            "execution_mode",
+            'nothing but "Single" (this version runs tasks one by one), got the string "Batch"',
+        ),
+        ('execution_mode = "single"', "execution_mode", 'nothing but "Single"'),
+        ("batch_processing = true", "batch_processing", "nothing but false (this version runs tasks one by one), got true"),
+        ("batch_processing = 0", "batch_processing", "nothing but false"),
+        ("max_batch_size = 2", "max_batch_size", "nothing but 1 (this version runs tasks one by one), got 2"),
+        ("batch_timeout_ms = 400", "batch_timeout_ms", "nothing but 500"),
+        (
+            "resource_limits = {memory_mb = 1}",
+            "resource_limits.memory_mb",
+            "this version doesn't enforce it yet. Take the key out.",
+        ),
+        ("resource_limits = 1", "resource_limits", "a table"),
+        ("max_concurrent_tasks = 65", "max_concurrent_tasks", "at least 1 and at most 64, got 65"),
+        ("priority = 256", "priority", "at least 0 and at most 255, got 256"),
+        ("idle_timeout_ms = 0", "idle_timeout_ms", "at least 1"),
+        ('compatible_platforms = ["Windows"]', "compatible_platforms[0]", "a lower-case name"),
+        ("compatible_platforms = []", "compatible_platforms", "with which no task would fit. Leave the key out to take all."),
+        ("compatible_tasks = []", "compatible_tasks", "Leave the key out to take all."),
+        ('compatible_tasks = "static"', "compatible_tasks", "a list, each entry a lower-case name of letters"),
+        ("max_worker = 1", "max_worker", "unknown key. Did you mean workers[0].max_workers?"),
+        (
+            "plugin_restrictions = {forbid = []}",
+            "plugin_restrictions.forbid",
+            "unknown key. Known here: allow, deny.",
+        ),
+        ("plugin_restrictions = {allow = [1]}", "plugin_restrictions.allow[0]", "a string, got 1"),
+        (
+            "min_workers = 3\nmax_workers = 2",
+            "min_workers",
+            "3 is above workers[0].max_workers, which is 2. Lower the one or raise the other.",
+        ),
+        ("min_workers = 5", "min_workers", "5 is above general.max_workers, which is 4."),
+    ],
+)
+def test_a_fault_of_a_group_names_the_key_and_the_group(tmp_path: Path, content: str, key: str, problem: str) -> None:
+    ((found_key, found),) = faults(tmp_path, f"{WINDOWS}{content}\n")
+    assert found_key == f"workers[0].{key}"
+    assert found.startswith("group win: ")
+    assert problem in found
+
+
+@pytest.mark.parametrize(
+    ("content", "key", "problem"),
+    [
+        (
+            'name = "m1"\nprovider = "libvirt"\nplatform = "a"',
+            "provider",
+            "'simulated', there is no other yet, got the string \"libvirt\"",
+        ),
+        ('name = "m1"\nplatform = "a"', "provider", "missing. Expected 'simulated'"),
+        ('name = "m1"\nprovider = "simulated"', "platform", "missing."),
+        ('name = "m1"\nprovider = "simulated"\nplatform = "a"\narch = "arm"', "arch", "one of 'x64', 'x86', 'arm64'"),
+        ('name = "m1"\nprovider = "simulated"\nplatform = "a"\nmax_failures = 0', "max_failures", "at least 1 and at most 100"),
+        ('name = "m1"\nprovider = "simulated"\nplatform = "a"\ntags = ["a b"]', "tags[0]", "a name of letters, digits"),
+    ],
+)
+def test_a_fault_of_a_machine_names_the_key_and_the_machine(tmp_path: Path, content: str, key: str, problem: str) -> None:
+    ((found_key, found),) = faults(tmp_path, f"[[machines]]\n{content}\n")
+    assert found_key == f"machines[0].{key}"
+    assert found.startswith("machine m1: ")
+    assert problem in found
+
+
+@pytest.mark.parametrize("name", ["", "a b", "-x", "..", "a/b", "ä", "a\\n", "\\u001b", "x" * 65])
+def test_a_name_is_plain(tmp_path: Path, name: str) -> None:
+    ((key, problem),) = faults(tmp_path, f'[[workers]]\nname = "{name}"\n')
+    assert key == "workers[0].name"
+    assert "expected a name of letters, digits, - _ . that begins with a letter or digit (at most 64)" in problem
+    assert "\x1b" not in problem
+
+
+def test_a_group_without_a_name_is_told_what_is_missing(tmp_path: Path) -> None:
+    ((key, problem),) = faults(tmp_path, "[[workers]]\npriority = 1\n")
+    assert key == "workers[0].name"
+    assert problem.startswith("missing. Expected a name of letters")
+
+
+def test_the_name_of_the_group_of_general_is_taken(tmp_path: Path) -> None:
+    assert faults(tmp_path, '[[workers]]\nname = "default"\n') == [
+        ("workers[0].name", 'group default: "default" is the group that [general] describes. Choose another name.')
+    ]
+
+
+def test_a_name_that_is_there_twice_is_refused_with_both_places(tmp_path: Path) -> None:
+    assert faults(tmp_path, f'{WINDOWS}[[workers]]\nname = "b"\n{WINDOWS}{MACHINE}{MACHINE}') == [
+        ("workers[2].name", "group win: workers[0] already has this name. Choose another."),
+        ("machines[1].name", "machine m1: machines[0] already has this name. Choose another."),
+    ]
+
+
+def test_names_that_differ_in_case_are_two(tmp_path: Path) -> None:
+    assert faults(tmp_path, f'{WINDOWS}[[workers]]\nname = "Win"\n') == []
+
+
+def test_a_single_table_is_told_how_to_be_written(tmp_path: Path) -> None:
+    assert faults(tmp_path, '[workers]\nname = "a"\n[machines.m1]\n') == [
+        ("workers", "expected a list of tables, got a table. Write [[workers]], with double brackets, once for each group."),
+        ("machines", "expected a list of tables, got a table. Write [[machines]], with double brackets, once for each machine."),
+    ]
+
+
+def test_an_entry_that_is_no_table_is_refused(tmp_path: Path) -> None:
+    assert faults(tmp_path, "workers = [1, [2]]\n") == [
+        ("workers[0]", "expected a table, got 1."),
+        ("workers[1]", "expected a table, got a list."),
+    ]
+
+
+def test_wrong_values_of_one_group_hide_no_contradiction_of_another(tmp_path: Path) -> None:
+    found = faults(tmp_path, f'{WINDOWS}priority = "x"\n[[workers]]\nname = "b"\nmin_workers = 2\nmax_workers = 1\n{WINDOWS}')
+    assert [key for key, _ in found] == ["workers[0].priority", "workers[1].min_workers", "workers[2].name"]
+
+
+def test_a_ceiling_that_cant_be_read_is_not_held_against_a_group(tmp_path: Path) -> None:
+    found = faults(tmp_path, f'[general]\nmax_workers = "x"\n{WINDOWS}min_workers = 100\n')
+    assert [key for key, _ in found] == ["general.max_workers"]
