@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from malbox_tui.config.faults import Fault, entry_prefix, joined
+from malbox_tui.config.faults import Fault, entry_prefix
 from malbox_tui.config.settings import DEFAULT_GROUP, GeneralSettings
 from malbox_tui.config.workers import WorkerSettings
 
@@ -57,8 +57,6 @@ def _group_faults(key: str, worker: WorkerSettings, general: GeneralSettings | N
     for name in ("compatible_tasks", "compatible_platforms"):
         if getattr(worker, name) == ():
             yield Fault(f"{key}.{name}", "an empty list, with which no task would fit. Leave the key out to take all.")
-    for name in worker.resource_limits:
-        yield Fault(joined(f"{key}.resource_limits", name), "this version doesn't enforce it yet. Take the key out.")
     if worker.max_workers is not None:
         ceiling: tuple[str, int] | None = (f"{key}.max_workers", worker.max_workers)
     else:

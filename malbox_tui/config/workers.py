@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from malbox_tui.config.section import Count, LowerCaseName, Milliseconds, PlainName, SettingsTable, only
+from malbox_tui.config.section import Count, LowerCaseName, Milliseconds, PlainName, SettingsTable, no_keys, only
 
 DEFAULT_PRIORITY = 5
 
@@ -56,5 +56,7 @@ class WorkerSettings(SettingsTable, frozen=True, kw_only=True):
     batch_timeout_ms: Annotated[int, only(500, _ONE_BY_ONE)] = 500
     """How long a worker waits for a batch to fill, in milliseconds."""
     plugin_restrictions: PluginRestrictions = PluginRestrictions()
-    resource_limits: dict[str, Any] = msgspec.field(default_factory=dict)
+    resource_limits: Annotated[dict[str, Any], no_keys("this version doesn't enforce it yet. Take the key out.")] = msgspec.field(
+        default_factory=dict
+    )
     """[workers.resource_limits]: this version enforces none of Malbox's limits for a group, and refuses every key in here."""

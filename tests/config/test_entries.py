@@ -158,6 +158,14 @@ def test_wrong_values_of_one_group_hide_no_contradiction_of_another(tmp_path: Pa
     assert [key for key, _ in found] == ["workers[0].priority", "workers[1].min_workers", "workers[2].name"]
 
 
+def test_every_fault_of_a_group_is_found(tmp_path: Path) -> None:
+    found = faults(
+        tmp_path, f"{WINDOWS}max_worker = 3\nmax_batch_size = 2\n[workers.resource_limits]\ncpu_cores = 2\ndisk_mb = 1\n"
+    )
+    last = "resource_limits.cpu_cores", "resource_limits.disk_mb"
+    assert [key for key, _ in found] == [f"workers[0].{key}" for key in ("max_worker", "max_batch_size", *last)]
+
+
 def test_a_ceiling_that_cant_be_read_is_not_held_against_a_group(tmp_path: Path) -> None:
     found = faults(tmp_path, f'[general]\nmax_workers = "x"\n{WINDOWS}min_workers = 100\n')
     assert [key for key, _ in found] == ["general.max_workers"]
