@@ -33,9 +33,9 @@ def check(*, options: GlobalOptions | None = None) -> int:
     from malbox_tui.runtime.diagnosis import plugin_fault
 
     source = (options or GlobalOptions()).source
-    settings, found = source.examine()
-    faults: list[MalboxError] = [*found]
-    if not faults and (fault_of_plugins := plugin_fault(settings, source)) is not None:
+    configuration = source.read()
+    faults: list[MalboxError] = [*configuration.faults]
+    if not faults and (fault_of_plugins := plugin_fault(configuration.settings, source)) is not None:
         faults.append(fault_of_plugins)
     for fault in faults:
         tell(sentence(str(fault)))
@@ -44,14 +44,21 @@ def check(*, options: GlobalOptions | None = None) -> int:
         return 2
     missing = "" if source.exists else " (there is no such file; the defaults are in effect)"
     write_line(f"{source.shown}: OK{missing}")
+    for note in configuration.notes:
+        write_line(note)
     return 0
 
 
 def show(*, options: GlobalOptions | None = None) -> int:
     """Print the configuration in effect as TOML, and where it comes from."""
     source = (options or GlobalOptions()).source
-    settings = source.load()
+    configuration = source.read()
+    if configuration.faults:
+        raise configuration.faults[0]
     origin = f"From {source.shown}" if source.exists else f"The defaults; there is no {source.shown}"
-    write_line(f"# {origin}.\n")
-    write_line(as_toml(settings).rstrip("\n"))
+    write_line(f"# {origin}.")
+    for note in configuration.notes:
+        write_line(f"# {note}")
+    write_line("")
+    write_line(as_toml(configuration.settings).rstrip("\n"))
     return 0

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from malbox_tui.config.folders import DataFolders
 from malbox_tui.config.settings import Settings
+from malbox_tui.engine import clock
 from malbox_tui.engine.clock import SystemClock
 from malbox_tui.engine.engine import Adapters, Engine
 from malbox_tui.engine.tracker import TaskTracker
@@ -19,13 +20,20 @@ from malbox_tui.model.queries import TaskPage, TaskQuery
 from malbox_tui.model.task import TaskState
 from malbox_tui.plugins.registry import BUILTIN_FOLDER
 from malbox_tui.plugins.runner import HostPluginRunner
-from malbox_tui.ports import Intake
+from malbox_tui.ports import Intake, LimitsStore, Machinery
 from malbox_tui.runtime.engine_thread import EngineThread
+from malbox_tui.simulated.guests import SimulatedChannel
+from malbox_tui.simulated.machines import SimulatedProvider
+from malbox_tui.simulated.world import World
 from malbox_tui.store.folder_lock import FolderLock
 from malbox_tui.store.quarantine import CartQuarantine
 from malbox_tui.store.results import FileResultStore
 from malbox_tui.store.sqlite import SqliteStore
 from malbox_tui.store.sqlite_reader import SqliteReader
+
+SIMULATED = "simulated"
+"""The provider whose machines are not there."""
+SIMULATION_SEED = 1
 
 
 class TaskReader(Protocol):
@@ -40,20 +48,22 @@ class TaskReader(Protocol):
         ...
 
 
-def start_engine(settings: Settings, folders: DataFolders) -> EngineThread:
-    """A running engine on a data folder, which it owns until it has ended.
+def start_engine(settings: Settings, folders: DataFolders, limits: LimitsStore | None = None) -> EngineThread:
+    """A running engine on a data folder, which it owns until it has ended. `limits` keeps changed limits of worker groups.
 
     Raises `DataFolderInUse`, `ConfinementUnavailable`, `PluginUnavailable`, `ManifestError`, `StoreTooNew`, `StoreError`.
     """
     folders.create()
     lock = FolderLock(folders.root)
     lock.acquire(SystemClock().now())
-    thread = EngineThread(lambda: build_engine(settings, folders), lock.close)
+    thread = EngineThread(lambda: build_engine(settings, folders, limits=limits), lock.close)
     thread.start()
     return thread
 
 
-def build_engine(settings: Settings, folders: DataFolders, plugin_folder: Path = BUILTIN_FOLDER) -> Engine:
+def build_engine(
+    settings: Settings, folders: DataFolders, plugin_folder: Path = BUILTIN_FOLDER, limits: LimitsStore | None = None
+) -> Engine:
     """An engine on its real adapters; must be called on the event loop that it will live on."""
     services = TaskTracker()
     results = FileResultStore(folders.results)
@@ -69,10 +79,22 @@ def build_engine(settings: Settings, folders: DataFolders, plugin_folder: Path =
             results=results,
             runner=HostPluginRunner(settings, results, folders.scratch, announce, plugin_folder),
             wall=SystemClock(),
+            machinery=_machinery(settings),
+            limits=limits,
             free_bytes=lambda: _free_bytes(folders.root),
         ),
     )
     return engine
+
+
+def _machinery(settings: Settings) -> Machinery:
+    """The configured machines, with what moves those of each provider."""
+    machines = tuple(machine.spec() for machine in settings.machines)
+    simulated = tuple(machine for machine in machines if machine.provider == SIMULATED)
+    if not simulated:
+        return Machinery(machines)
+    world = World(SIMULATION_SEED, clock.sleep, simulated)
+    return Machinery(machines, {SIMULATED: SimulatedProvider(world)}, {SIMULATED: SimulatedChannel(world)})
 
 
 def _free_bytes(folder: Path) -> int | None:
