@@ -56,11 +56,11 @@ class Fault(StrEnum):
     RESULTS_FULL = "results_full"
     RESULTS_FAIL = "results_fail"
     RESULTS_SLOW = "results_slow"
-    # the name of the call: add, claim, write, note, renew, identify
+    # the name of the call: add, claim, write, note, renew, identify; the first two begin an outage
     STORE_FULL = "store_full"
     STORE_FAILS = "store_fails"
     STORE_SLOW = "store_slow"
-    # a task's id: at a renewal of its lease
+    # a task's id, in digits: at a renewal of its lease
     LEASE_TAKEN_OVER = "lease_taken_over"
 
 

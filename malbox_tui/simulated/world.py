@@ -30,7 +30,10 @@ Span = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Durations:
-    """How long things take. `slow` is what a call takes that a fault made slow."""
+    """How long things take. `slow` is what a call takes that a fault made slow, `outage` how long the store fails when it does.
+
+    `rival` is the lease that another engine takes a task over with, before it dies.
+    """
 
     check: Span = (0.05, 0.3)
     revert: Span = (1.0, 4.0)
@@ -42,6 +45,8 @@ class Durations:
     inbox: Span = (0.0, 0.02)
     disk: Span = (0.0, 0.05)
     slow: Span = (20.0, 90.0)
+    outage: Span = (0.0, 5.0)
+    rival: Span = (0.0, 5.0)
 
 
 @dataclass(frozen=True, slots=True)

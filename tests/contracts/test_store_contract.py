@@ -28,6 +28,8 @@ from malbox_tui.model.sample import SampleName
 from malbox_tui.model.task import EndedBy, RequirementClass, Task, TaskState, Trigger, ended_while_pending
 from malbox_tui.model.task import claimed as claimed_in_the_model
 from malbox_tui.ports import Change, Store
+from malbox_tui.simulated.store import FaultyStore
+from malbox_tui.simulated.world import World
 from malbox_tui.store.memory import MemoryStore
 from tests.store.builders import (
     NOON,
@@ -57,10 +59,19 @@ class Place:
         self._memory = MemoryStore()
 
     def store(self) -> Store:
+        if self._kind == "faulty":
+            return FaultyStore(self._memory, World(1, asyncio.sleep), FixedClock())  # noqa: TID251 - nothing is slow
         return self._memory if self._kind == "memory" else sqlite_store(self._folder / "store.sqlite")
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+class FixedClock:
+    """It is noon."""
+
+    def now(self) -> float:
+        return NOON
+
+
+@pytest.fixture(params=["memory", "sqlite", "faulty"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     return Place(request.param, tmp_path)
 
