@@ -1,4 +1,4 @@
-"""What every `PluginRunner` does."""
+"""What the runner of host plugins does with processes and folders, beyond what every `PluginRunner` does."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from malbox_tui.config.settings import Isolation
-from malbox_tui.model.errors import PluginUnavailable, StoreError, StoreFull
+from malbox_tui.model.errors import PluginUnavailable, StoreError
 from malbox_tui.model.events import PluginResultAvailable, PluginStarted, PluginStopped
 from malbox_tui.model.report import Classification, PluginStatus, Verdict
 from malbox_tui.ports import PluginJob
@@ -149,16 +149,6 @@ async def test_sequential_plugins_follow_the_others_one_at_a_time(tmp_path: Path
     ]
 
 
-async def test_nothing_is_handed_out_after_closing_and_closing_twice_is_harmless(tmp_path: Path) -> None:
-    write_plugin(tmp_path / "plugins", "pass")
-    async with rig(tmp_path) as subject:
-        await subject.run()
-        await subject.runner.close()
-        await subject.runner.close()
-        with pytest.raises(PluginUnavailable):
-            await subject.runner.acquire()
-
-
 async def test_leftovers_of_a_killed_engine_are_removed(tmp_path: Path) -> None:
     write_plugin(tmp_path / "plugins", "pass")
     stale = tmp_path / "scratch" / "bench-7" / "inbox"
@@ -229,19 +219,6 @@ async def test_two_benches_work_at_the_same_time(tmp_path: Path) -> None:
             runs = [group.create_task(bench.run(PluginJob(number, "t", "s"), Stop())) for number, bench in enumerate(benches)]
         contents = [await subject.content(run.result().runs[0], "copy") for run in runs]
     assert contents == [b"0", b"1", b"2"]
-
-
-async def test_an_error_of_the_result_store_is_not_blamed_on_the_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_arguments: object) -> None:
-        raise StoreFull("the disk is full")
-
-    write_plugin(tmp_path / "plugins", JUDGE)
-    async with rig(tmp_path) as subject:
-        with monkeypatch.context() as patch:
-            patch.setattr(subject.results, "begin", full)
-            with pytest.raises(StoreFull):
-                await subject.run()
-        assert (await subject.run()).status is PluginStatus.COMPLETED
 
 
 async def test_processes_that_a_killed_engine_left_are_ended(tmp_path: Path) -> None:

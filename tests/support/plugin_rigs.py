@@ -1,0 +1,192 @@
+"""Plugins that behave as a test asks, for the contract suite of plugin runners: each kind of runner brings a rig.
+
+`on_every_runner` makes a test of them; a kind that runs under turned time brings its own loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from malbox_tui.config.settings import Isolation
+from malbox_tui.model.errors import StoreFull
+from malbox_tui.model.events import EventBody, PluginStarted, PluginStopped
+from malbox_tui.ports import Findings, PluginBench, PluginJob, PluginRunner, ResultStore
+from malbox_tui.simulated.faults import ALWAYS, Fault
+from malbox_tui.simulated.plugin_run import SimulatedPlugin
+from malbox_tui.simulated.plugins import SimulatedRunner
+from malbox_tui.simulated.results import SimulatedResults
+from malbox_tui.simulated.world import World
+from tests.confine.rig import DEADLINE_S, Stop, rig, write_plugin
+from tests.support.virtual_time import run_virtual
+
+GRACE_S = 0.5
+"""How long the plugins of every rig may go on after a stop."""
+
+
+class Behaviour(StrEnum):
+    """What a plugin does with a sample; it bears this name."""
+
+    JUDGES = "judges"
+    FAILS = "fails"
+    WAITS = "waits"
+    DEAF = "waits-deaf"
+
+
+class PluginRig(ABC):
+    """An open runner over one plugin of each behaviour."""
+
+    runner: PluginRunner
+    results: ResultStore
+    news: list[EventBody]
+
+    @abstractmethod
+    def lay_out(self, bench: PluginBench, content: bytes) -> None:
+        """Put a sample into the inbox."""
+
+    @abstractmethod
+    def laid_out(self, bench: PluginBench) -> bool:
+        """Whether anything lies in the inbox."""
+
+    @abstractmethod
+    def fill_the_disk(self, patch: pytest.MonkeyPatch) -> None:
+        """From now on no result can be written."""
+
+    async def run(self, bench: PluginBench, only: tuple[Behaviour, ...], stop: Stop | None = None) -> Findings:
+        """What the plugins named find; the others are kept out."""
+        kept_out = {behaviour.value: "Not asked for." for behaviour in Behaviour if behaviour not in only}
+        async with asyncio.timeout(DEADLINE_S):
+            return await bench.run(PluginJob(1, "token-1", "sample", kept_out), stop or Stop())
+
+    async def until_started(self, behaviour: Behaviour) -> None:
+        """Wait for the news of a plugin's begin."""
+        await self._until_told(PluginStarted, behaviour)
+
+    async def until_stopped(self, behaviour: Behaviour) -> None:
+        """Wait for the news of a plugin's end."""
+        await self._until_told(PluginStopped, behaviour)
+
+    async def _until_told(self, kind: type[PluginStarted | PluginStopped], behaviour: Behaviour) -> None:
+        async with asyncio.timeout(DEADLINE_S):
+            while not any(isinstance(news, kind) and news.plugin == behaviour for news in self.news):
+                await asyncio.sleep(0.01)  # noqa: TID251 - a poll with a deadline
+
+
+class HostRig(PluginRig):
+    """Processes of this host."""
+
+    @staticmethod
+    @asynccontextmanager
+    async def opened(folder: Path) -> AsyncIterator[PluginRig]:
+        for behaviour, source in _SOURCES.items():
+            write_plugin(folder / "plugins", source, behaviour.value)
+        async with rig(folder, Isolation.LIMITS, cancel_grace_s=GRACE_S) as host:
+            subject = HostRig()
+            subject.runner, subject.results, subject.news = host.runner, host.results, host.news
+            yield subject
+
+    def lay_out(self, bench: PluginBench, content: bytes) -> None:
+        (bench.inbox / "sample").write_bytes(content)
+
+    def laid_out(self, bench: PluginBench) -> bool:
+        return any(bench.inbox.iterdir())
+
+    def fill_the_disk(self, patch: pytest.MonkeyPatch) -> None:
+        patch.setattr(self.results, "begin", _raise_full)
+
+
+class SimulatedRig(PluginRig):
+    """Plugins of a simulated world."""
+
+    def __init__(self) -> None:
+        self.world = World(1, asyncio.sleep)  # noqa: TID251 - turned time
+        self.results = SimulatedResults(self.world)
+        self.news = []
+        plugins = [SimulatedPlugin(behaviour.value, judges=1.0) for behaviour in Behaviour]
+        self.runner = SimulatedRunner(self.world, plugins, cancel_grace_s=GRACE_S, results=self.results, on_news=self.news.append)
+        for fault, behaviour in _FAULTS:
+            self.world.faults.inject(fault, behaviour.value, ALWAYS)
+
+    @staticmethod
+    @asynccontextmanager
+    async def opened(folder: Path) -> AsyncIterator[PluginRig]:
+        subject = SimulatedRig()
+        await subject.runner.open()
+        yield subject
+        await subject.runner.close()
+        assert subject.world.violations == []
+
+    def lay_out(self, bench: PluginBench, content: bytes) -> None:
+        self.world.files[bench.inbox / "sample"] = content
+
+    def laid_out(self, bench: PluginBench) -> bool:
+        return any(path.parent == bench.inbox for path in self.world.files)
+
+    def fill_the_disk(self, patch: pytest.MonkeyPatch) -> None:
+        patch.setattr(self.results, "begin", _raise_full)
+
+
+_SOURCES = {
+    Behaviour.JUDGES: """
+        report = malbox.ReportBuilder("judges", "1.2.3").verdict(malbox.Classification.Malicious, score=90)
+        ctx.results().push(report.build())
+        """,
+    Behaviour.FAILS: "raise ValueError('it is broken')",
+    Behaviour.WAITS: """
+        while True:
+            ctx.task().sample_bytes()
+        """,
+    Behaviour.DEAF: """
+        while True:
+            try:
+                time.sleep(1)
+            except BaseException:
+                pass
+        """,
+}
+
+_FAULTS = (
+    (Fault.PLUGIN_CRASHES, Behaviour.FAILS),
+    (Fault.PLUGIN_HANGS, Behaviour.WAITS),
+    (Fault.PLUGIN_HANGS, Behaviour.DEAF),
+    (Fault.PLUGIN_DEAF, Behaviour.DEAF),
+)
+
+
+def _raise_full(*_arguments: object) -> None:
+    raise StoreFull("The disk is full.")
+
+
+Opening = Callable[[Path], AbstractAsyncContextManager[PluginRig]]
+
+RUNNERS: dict[str, tuple[Opening, Callable[[Coroutine[Any, Any, None]], None]]] = {
+    "host": (HostRig.opened, asyncio.run),
+    "simulated": (SimulatedRig.opened, run_virtual),
+}
+"""kind → how it is opened in an empty folder, and on which loop it runs."""
+
+
+def on_every_runner(test: Callable[[PluginRig], Awaitable[None]]) -> Callable[[str, Path], None]:
+    """Run `test` on a new rig of each kind."""
+
+    async def live(opened: Opening, folder: Path) -> None:
+        async with opened(folder) as subject:
+            await test(subject)
+
+    @pytest.mark.parametrize("kind", RUNNERS)
+    @functools.wraps(test)
+    def on_one(kind: str, tmp_path: Path) -> None:
+        opened, run = RUNNERS[kind]
+        run(live(opened, tmp_path))
+
+    on_one.__signature__ = inspect.signature(lambda kind, tmp_path: None)  # type: ignore[attr-defined]
+    return on_one
