@@ -62,13 +62,13 @@ class SimulatedSession:
         self._closed = False
 
     async def put(self, source: Path, name: str) -> str:
-        """As `GuestSession.put`. What lies at `source` is what the world's `files` say; else it is empty."""
+        """As `GuestSession.put`. What lies at `source` is what the world's `files` say; else something that is put only once."""
         if not name or "/" in name or "\\" in name:
             raise ValueError(f"{name!r} is not a plain file name")
         with self._at_work("put"):
             if not self._body.fresh and self._number not in self._body.in_use:
                 self._blame(f"{source.name} was put into it after {self._body.dirt or 'who knows what'}")
-            content = self._world.files.get(source, b"")
+            content = self._world.files.get(source, b"%d" % self._number)
             self._body.touch(f"{source} by conversation {self._number}")
             self._body.in_use.add(self._number)
             if self._strikes(Fault.GUEST_LOST_IN_PUT):
