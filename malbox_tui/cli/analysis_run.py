@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from typing import Protocol
 
+from malbox_tui.cli.breakdown import first_cause
 from malbox_tui.cli.tally import Tally
 from malbox_tui.model.errors import EngineStopped
 from malbox_tui.model.events import Event, Gap, Position, TaskCanceled, TaskCompleted, TaskFailed, TaskTimedOut
@@ -80,7 +81,7 @@ class AnalysisRun:
         except EngineStopped:
             return False
         except BaseExceptionGroup as group:
-            raise _first_cause(group) from None
+            raise first_cause(group) from None
         return self._is_done
 
     @property
@@ -210,8 +211,3 @@ async def _each_unfinished(read: Read, take: Callable[[Iterable[int]], None]) ->
 def _slices(task_ids: Sequence[int]) -> Iterable[tuple[int, ...]]:
     for start in range(0, len(task_ids), MAX_ROWS):
         yield tuple(task_ids[start : start + MAX_ROWS])
-
-
-def _first_cause(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    first = group.exceptions[0]
-    return _first_cause(first) if isinstance(first, BaseExceptionGroup) else first

@@ -16,6 +16,7 @@ from cyclopts.validators import Number
 
 from malbox_tui.cli.analysis_run import AnalysisRun
 from malbox_tui.cli.audience import JsonReporter, Reporter, TableReporter
+from malbox_tui.cli.breakdown import engine_breakdown
 from malbox_tui.cli.interruption import Interruption
 from malbox_tui.cli.log_file import log_to_file
 from malbox_tui.cli.options import FLAG, GlobalOptions, whole_number
@@ -26,7 +27,7 @@ from malbox_tui.cli.text import counted, sentence
 from malbox_tui.cli.troubles import troubles_told
 from malbox_tui.config.settings import Settings
 from malbox_tui.model.commands import ShutdownMode
-from malbox_tui.model.errors import ConfigError, EngineStopped, MalboxError
+from malbox_tui.model.errors import ConfigError, EngineStopped
 from malbox_tui.model.submission import SubmissionOptions
 from malbox_tui.ports import Client
 
@@ -193,11 +194,7 @@ class Analysis:
         return EXIT_OK
 
     def _tell_of_breakdown(self, error: BaseException) -> None:
-        if isinstance(error, MalboxError):
-            tell(f"malbox-tui: {sentence(str(error))}")
-        else:
-            log = self._folders.logs / "malbox-tui.log"
-            tell(f"malbox-tui: The engine ended with an unexpected {type(error).__name__}; {sentence(str(log))} has the details.")
+        tell(f"malbox-tui: {engine_breakdown(error, self._folders)}")
         tell(f"What is not final is kept; `{self._options.command('analyze')}` goes on with it.")
 
     def _wait_for_end(self, engine: EngineThread) -> None:
