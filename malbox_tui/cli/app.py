@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import sys
 from collections.abc import Callable, Sequence
+from itertools import takewhile
 from typing import Annotated
 
 from cyclopts import App, CycloptsError, Parameter, UnusedCliTokensError
@@ -19,8 +20,11 @@ EXIT_FAILED = 1
 EXIT_USAGE = 2
 
 
-def make_app() -> App:
-    """The whole command line; calling it returns a command's exit code and raises what the command raises."""
+def make_app(tokens: Sequence[str] = ()) -> App:
+    """The whole command line; calling it returns a command's exit code and raises what the command raises.
+
+    `tokens` are those that it will be called with: what stands behind `--` is never taken for a command.
+    """
     app = App(
         name="malbox-tui",
         help="Open the console on a pool of malware-analysis workers; PATHS become tasks. Where stdout is no terminal: as `analyze`.",
@@ -40,7 +44,12 @@ def make_app() -> App:
     app.command(doctor.doctor)
     app.command(config.make_app())
     app.command(completion.make_app(app))
-    app.default(console.make_command(lambda: _usage(app, None), lambda word: _unknown_command(word, app, None)))
+    words = list(takewhile("--".__ne__, tokens))
+    app.default(
+        console.make_command(
+            lambda: _usage(app, None), lambda word: word in words, lambda word: _unknown_command(word, app, None)
+        )
+    )
     for group in ("config", "completion"):
         app[group].default(_usage_of(app, group))
     return app
@@ -49,9 +58,10 @@ def make_app() -> App:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line (None: the process's own) and return its exit code."""
     prepare_streams()
-    app = make_app()
+    tokens = list(sys.argv[1:] if arguments is None else arguments)
+    app = make_app(tokens)
     try:
-        code = app(_globals_last(app, list(sys.argv[1:] if arguments is None else arguments)))
+        code = app(_globals_last(app, tokens))
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except CycloptsError as error:

@@ -24,8 +24,9 @@ from malbox_tui.cli.analyze import STOP_MARGIN_S, analyze
 from malbox_tui.cli.crash_report import write_crash_report
 from malbox_tui.cli.log_file import log_to_file
 from malbox_tui.cli.options import FLAG, GlobalOptions, whole_number
-from malbox_tui.cli.output import tell
-from malbox_tui.cli.terminal import KeptTerminal, obstacle
+from malbox_tui.cli.output import tell, write_line
+from malbox_tui.cli.paths import is_missing, nothing_there
+from malbox_tui.cli.terminal import KeptTerminal, is_terminal, obstacle
 from malbox_tui.cli.text import counted, sentence
 from malbox_tui.cli.watchman import Watchman
 from malbox_tui.config.settings import Settings
@@ -48,8 +49,14 @@ STDERR_FILE = "console-stderr.log"
 """In the log folder: what other code wrote to stderr while the console was up."""
 
 
-def make_command(usage: Callable[[], int], unknown: Callable[[str], int]) -> Callable[..., int]:
-    """The command for a command line that names none. `usage` answers one that says nothing, `unknown` a word that means nothing."""
+def make_command(
+    usage: Callable[[], int], may_be_command: Callable[[str], bool], unknown: Callable[[str], int]
+) -> Callable[..., int]:
+    """The command for a command line that names none.
+
+    `usage` answers one that says nothing, `unknown` a word that was meant for a command and is none; `may_be_command` says of a word
+    whether it can have been.
+    """
 
     def console(
         *paths: str,
@@ -76,22 +83,27 @@ def make_command(usage: Callable[[], int], unknown: Callable[[str], int]) -> Cal
         timeout
             How many seconds the plugins may take together on one sample, instead of what the configuration says.
         """
-        if paths and _means_nothing(paths[0]):
+        if paths and may_be_command(paths[0]) and os.sep not in paths[0] and is_missing(paths[0]):
             return unknown(paths[0])
         if not sys.stdout.isatty():
             return analyze(*paths, again=again, priority=priority, timeout=timeout, options=options) if paths else usage()
         if problem := obstacle():
-            tell(f"malbox-tui: {sentence(problem)}. `malbox-tui analyze PATH` works without.")
-            return EXIT_USAGE
+            return _refuse(f"{problem}. `malbox-tui analyze PATH` works without.")
+        if paths and all(map(is_missing, paths)):
+            return _refuse(nothing_there(paths))
         wishes = SubmissionOptions(priority=priority, timeout_s=timeout, again=again)
         return Console(tuple(map(os.fsencode, paths)), wishes, options or GlobalOptions()).carry_out()
 
     return console
 
 
-def _means_nothing(word: str) -> bool:
-    """Neither a path that is there nor spelt like one: a path that is missing is refused by name, as everywhere."""
-    return os.sep not in word and not os.path.lexists(word)
+def _refuse(why: str) -> int:
+    """Say why the console doesn't open. Stdout is a terminal: a person reads that one if stderr leads elsewhere."""
+    line = f"malbox-tui: {sentence(why)}"
+    tell(line)
+    if not is_terminal(sys.__stderr__):
+        write_line(line)
+    return EXIT_USAGE
 
 
 @dataclass(frozen=True, slots=True)

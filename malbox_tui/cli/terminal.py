@@ -31,7 +31,7 @@ _LEAVE = "".join(
 def obstacle() -> str | None:
     """Why the console can't be drawn here, as a sentence; None when it can. Stdout is a terminal already."""
     for name, stream in (("stdin", sys.__stdin__), ("stderr", sys.__stderr__)):
-        if not _is_terminal(stream):
+        if not is_terminal(stream):
             return f"The console needs a terminal on {name} too"
     term = os.environ.get("TERM", "")
     if term in ("", "dumb"):
@@ -43,7 +43,8 @@ def obstacle() -> str | None:
     return None
 
 
-def _is_terminal(stream: TextIO | None) -> bool:
+def is_terminal(stream: TextIO | None) -> bool:
+    """Whether a stream is there, open, and a terminal."""
     try:
         return stream is not None and stream.isatty()
     except ValueError:

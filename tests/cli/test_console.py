@@ -144,6 +144,7 @@ def test_stderr_to_elsewhere_is_refused(data: Path) -> None:
         assert terminal.ended() == 2
         assert terminal.process.stderr is not None
         assert b"a terminal on stderr too" in terminal.process.stderr.read()
+        assert "a terminal on stderr too" in terminal.shown, "whoever sits there must see it too"
         terminal.assert_untouched()
         terminal.process.stderr.close()
 
@@ -161,6 +162,28 @@ def test_into_a_pipe_it_analyses(data: Path, samples: Path) -> None:
 def test_into_a_pipe_without_paths_it_says_how_it_is_used(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 2
     assert "Usage: malbox-tui" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (["/nowhere/x\x1b[31m"], r"There is no file or folder /nowhere/x\x1b[31m."),
+        (["--", "nowhere"], "There is no file or folder nowhere."),
+        (["--", "tasks"], "There is no file or folder tasks."),
+        (["nowhere/a", "nowhere/b"], "None of the 2 paths is there; the first is nowhere/a."),
+    ],
+)
+def test_paths_that_are_all_missing_are_said_before_the_screen_is_touched(data: Path, given: list[str], sentence: str) -> None:
+    with Terminal(malbox(data, *given)) as terminal:
+        assert terminal.ended() == 2
+        assert terminal.shown == f"malbox-tui: {sentence}\r\n"
+        terminal.assert_untouched()
+
+
+def test_a_missing_path_beside_one_that_is_there_is_refused_on_the_screen(data: Path, samples: Path) -> None:
+    with Terminal(malbox(data, samples, "/nowhere/x")) as terminal:
+        terminal.until("sample-2.txt", "1 refused")
+        assert left(terminal) == 0
 
 
 def test_a_folder_in_use_is_said_before_the_screen_is_touched(data: Path) -> None:
