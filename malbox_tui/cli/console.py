@@ -21,8 +21,9 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from malbox_tui.cli.analyze import STOP_MARGIN_S, analyze
+from malbox_tui.cli.breakdown import engine_breakdown, first_cause
 from malbox_tui.cli.crash_report import write_crash_report
-from malbox_tui.cli.log_file import log_to_file
+from malbox_tui.cli.log_file import log_failed_threads, log_to_file
 from malbox_tui.cli.options import FLAG, GlobalOptions, whole_number
 from malbox_tui.cli.output import tell, write_line
 from malbox_tui.cli.paths import is_missing, nothing_there
@@ -107,6 +108,14 @@ def _refuse(why: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
+class _AppEnd:
+    """How the app ended: what broke it, and whether a person had chosen to leave."""
+
+    error: BaseException | None = None
+    by_key: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Console:
     """One run of the command: an engine, the app on it, and the end of both."""
 
@@ -125,25 +134,33 @@ class Console:
         settings = self.options.source.load()
         folders.create()
         log_to_file(folders, self.options.log_level.value)
+        log_failed_threads()
         end_limit_s = STOP_MARGIN_S + 2 * settings.analysis.cancel_grace_s
         with KeptTerminal() as terminal:
             last_resort = _LastResort(terminal)
             with Watchman(sys.stdin.fileno(), end_limit_s, last_resort) as watchman:
                 engine = start_engine(settings, folders)
                 watchman.guard(engine)
-                broken = None
+                end = _AppEnd()
                 try:
                     if watchman.signal is None:
-                        broken = self._show(engine, settings, watchman)
+                        end = self._show(engine, settings, watchman)
                 finally:
                     engine.stop(ShutdownMode.GIVE_BACK)
-                    _close_screen(terminal, broken)
+                    _close_screen(terminal, end.error)
                     if not engine.join(end_limit_s):
                         last_resort(watchman.exit_code or EXIT_BROKEN)
-                return self._conclude(engine, watchman, broken)
+                return self._conclude(engine, watchman, end)
 
-    def _show(self, engine: EngineThread, settings: Settings, watchman: Watchman) -> BaseException | None:
+    def _show(self, engine: EngineThread, settings: Settings, watchman: Watchman) -> _AppEnd:
         """The app, from its first to its last frame. What broke it is returned, so that the engine is ended in any case."""
+        left_by_key = False
+
+        def leave(mode: ShutdownMode) -> None:
+            nonlocal left_by_key
+            left_by_key = True
+            engine.stop(mode)
+
         try:
             from malbox_tui.runtime import open_intake
             from malbox_tui.tui.app import MalboxApp
@@ -155,7 +172,7 @@ class Console:
                 intake=open_intake(settings, self.options.folders),
                 actor=_login_name(),
                 host=socket.gethostname().partition(".")[0],
-                on_leave=engine.stop,
+                on_leave=leave,
                 paths=self.paths,
                 wishes=self.wishes,
             )
@@ -163,16 +180,20 @@ class Console:
                 app = MalboxApp(surroundings)
                 with asyncio.Runner() as runner:
                     runner.run(_run(app, watchman))
-        except Exception as error:
+        except BaseException as error:  # whatever it is: the screen has to be left, the tasks given back, and the person told
             log.error("the console can't go on", exc_info=error)
-            return error
-        return app.breakdown
+            return _AppEnd(error)
+        return _AppEnd(app.breakdown, left_by_key)
 
-    def _conclude(self, engine: EngineThread, watchman: Watchman, broken: BaseException | None) -> int:
-        if broken is not None and not watchman.terminal_lost:
-            self._tell_of_breakdown(broken)
+    def _conclude(self, engine: EngineThread, watchman: Watchman, end: _AppEnd) -> int:
+        if end.error is not None and not watchman.terminal_lost:
+            self._tell_of_breakdown(first_cause(end.error))
         if engine.error is not None:
-            tell(f"malbox-tui: {self._engine_breakdown(engine.error)}")
+            tell(f"malbox-tui: {engine_breakdown(engine.error, self.options.folders)}")
+        in_order = end.error is None and engine.error is None
+        if in_order and watchman.signal is None and not end.by_key:
+            in_order = False
+            tell("malbox-tui: The console ended though nobody had asked it to.")
         try:
             left = self._left_in_words(asyncio.run(self._count_left()))
             tell(f"{left[0].upper()}{left[1:]}" if watchman.signal is None else f"Ended by {watchman.signal.name}: {left}")
@@ -180,7 +201,7 @@ class Console:
             tell(f"malbox-tui: {sentence(str(error))}")
         if watchman.exit_code is not None:
             return watchman.exit_code
-        return EXIT_OK if broken is None and engine.error is None else EXIT_BROKEN
+        return EXIT_OK if in_order else EXIT_BROKEN
 
     def _tell_of_breakdown(self, error: BaseException) -> None:
         from malbox_tui.runtime import SystemClock
@@ -192,12 +213,6 @@ class Console:
             tell(f"{what}, and the details can't be written: {sentence(str(failure))}.")
         else:
             tell(f"{what}; {sentence(str(path))} has the details.")
-
-    def _engine_breakdown(self, error: BaseException) -> str:
-        if isinstance(error, MalboxError):
-            return sentence(str(error))
-        log_file = sentence(str(self.options.folders.logs / "malbox-tui.log"))
-        return f"The engine ended with an unexpected {type(error).__name__}; {log_file} has the details."
 
     async def _count_left(self) -> int:
         from malbox_tui.runtime import open_reader

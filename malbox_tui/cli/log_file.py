@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 
@@ -11,6 +12,8 @@ from malbox_tui.cli.text import sentence
 from malbox_tui.config.folders import DataFolders
 from malbox_tui.config.loading import shown_path
 from malbox_tui.model.errors import StoreError
+
+log = logging.getLogger(__name__)
 
 _MAX_BYTES = 5 * 1024 * 1024
 _KEPT_FILES = 3
@@ -46,6 +49,16 @@ def log_to_file(folders: DataFolders, level: str) -> None:
     handler.setFormatter(_SafeFormatter("%(asctime)s %(levelname)s %(name)s [%(process)d] %(message)s"))
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     logging.captureWarnings(capture=True)
+
+
+def log_failed_threads() -> None:
+    """From now on what ends a thread is logged; Python would write it to stderr, which the console has taken."""
+    threading.excepthook = _log_failed_thread
+
+
+def _log_failed_thread(failure: threading.ExceptHookArgs) -> None:
+    error = failure.exc_value
+    log.error("the thread %s ended with an error", failure.thread.name if failure.thread else "(unknown)", exc_info=error)
 
 
 def _for_the_owner(path: str, flags: int) -> int:

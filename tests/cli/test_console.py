@@ -411,3 +411,57 @@ def test_a_breakdown_gives_back_names_a_file_and_tells_no_secret(
     everything = terminal.shown + "".join(path.read_text() for path in (data / "logs").iterdir())
     assert "hunter2" not in everything
     assert set(states(data)) <= {"pending", "completed"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "sentence"),
+    [("OTHER", "The engine ended with an unexpected LookupError; {log} has the details."), ("STORE", "The store is gone.")],
+)
+def test_an_engine_that_dies_under_the_console_is_told_and_the_next_start_goes_on(
+    data: Path, samples: Path, kind: str, sentence: str
+) -> None:
+    log = data / "logs" / "malbox-tui.log"
+    with Terminal(made("dying", kind, data, samples)) as terminal:
+        terminal.until("sample-2.txt")
+        terminal.press(b"?")
+        assert terminal.ended() == 1
+        terminal.assert_as_before()
+        assert f"malbox-tui: {sentence.format(log=log)}\r\n" in terminal.after_screen
+        assert "Traceback" not in terminal.shown
+    assert "Traceback" in log.read_text()
+    assert not log_files(data)
+    subprocess.run([*map(str, malbox(data, "analyze"))], stdout=subprocess.DEVNULL, check=False)
+    found = states(data)
+    assert sum(found.values()) == 3
+    assert found.keys() <= {"completed", "failed"}
+
+
+def test_a_breakdown_that_is_no_ordinary_error_is_told_as_well(data: Path) -> None:
+    with Terminal(made("fatal", "", data)) as terminal:
+        terminal.until(EMPTY)
+        terminal.press(b"?")
+        assert terminal.ended() == 1
+        terminal.assert_as_before()
+        (report,) = log_files(data)
+        assert f"unexpected Fatal; {report} has the details." in terminal.after_screen
+        assert "Traceback" not in terminal.shown
+
+
+def test_an_end_that_nobody_chose_is_no_success(data: Path) -> None:
+    with Terminal(made("leaving", "", data)) as terminal:
+        terminal.until(EMPTY)
+        terminal.press(b"?")
+        assert terminal.ended() == 1
+        terminal.assert_as_before()
+        assert "The console ended though nobody had asked it to." in terminal.after_screen
+
+
+def test_what_ends_a_thread_is_logged_and_off_the_screen(data: Path) -> None:
+    log = data / "logs" / "malbox-tui.log"
+    with Terminal(made("thread", "no such thing", data)) as terminal:
+        terminal.until(EMPTY)
+        terminal.press(b"?")
+        while "LookupError: no such thing" not in log.read_text():
+            assert terminal.process.poll() is None
+        assert left(terminal) == 0
+        assert "LookupError" not in terminal.shown
