@@ -13,17 +13,21 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+import inspect
 import itertools
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
 from contextvars import Context
 from random import Random
 from typing import Any
 
 EARLY_BY_S = 1.0
 """How far `hurry` may move time while something is ready."""
+
+CLOSING_TRIES = 100
+"""How many awaits in the `finally` of an abandoned coroutine are cut."""
 
 _MASK = (1 << 64) - 1
 
@@ -79,6 +83,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self._home = threading.get_ident()
         self._trespass: RuntimeError | None = None
         self._clock_resolution = 1e-9
+        self._resting = False
         self.steps = 0
         self.trace = 0
         """A number that two runs share exactly if they took the same turns."""
@@ -109,6 +114,14 @@ class SimulatedLoop(asyncio.BaseEventLoop):
 
     def _process_events(self, event_list: Any) -> None: ...
 
+    def run_until_rest(self) -> None:
+        """Run what is ready, and what becomes ready by that; no time passes."""
+        self._resting = True
+        try:
+            self.run_forever()
+        finally:
+            self._resting = False
+
     # --- turns ---------------------------------------------------------------------------------------------------------------
 
     def _run_once(self) -> None:
@@ -132,7 +145,8 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             if self._hurry and self._waiting_turn and self._choice.random() < self._hurry:
                 self._turn_clock(EARLY_BY_S)
             while not self._waiting_turn:
-                if self._stopping:
+                if self._stopping or self._resting:
+                    self._stopping = True
                     return None
                 self._at_rest()
                 self._line_up()
@@ -194,13 +208,30 @@ def _number(handle: Handle) -> int:
 def bury(loop: asyncio.AbstractEventLoop) -> None:
     """Let go of a loop that will never run again. Its coroutines are closed here, so that no `finally` of theirs runs at a moment that
     the garbage collector chooses; what they raise at that is of no interest any more."""
+    heard, sys.unraisablehook = sys.unraisablehook, lambda _error: None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for task in sorted(asyncio.all_tasks(loop), key=hash):
-            task._log_destroy_pending = False  # type: ignore[attr-defined]
-            with suppress(Exception):
-                task.get_coro().close()
+        closed: set[asyncio.Task[Any]] = set()
+        while left := sorted(asyncio.all_tasks(loop) - closed, key=hash):
+            for task in left:
+                task._log_destroy_pending = False  # type: ignore[attr-defined]
+                _close(task.get_coro())
+            closed.update(left)
         loop.close()
+    sys.unraisablehook = heard
+
+
+def _close(work: Any) -> None:
+    """Close a coroutine; one that awaits in its `finally` asks for more than one try."""
+    for _ in range(CLOSING_TRIES):
+        if inspect.getcoroutinestate(work) == inspect.CORO_CLOSED:
+            return
+        try:
+            work.close()
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # noqa: BLE001, S110 - nobody is left to whom it matters
+            pass
 
 
 # --- for people -------------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,62 @@
+"""What a run of seeds has reached: each move of the task and machine tables, each fault, each action of an operator, each ending."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from malbox_tui.model.machine import MACHINE_MOVES, MachineState, MachineTrigger
+from malbox_tui.model.task import TRANSITIONS, TaskState, Trigger
+from malbox_tui.simulated.faults import Fault
+from tests.simulation.plan import ACTIONS, ENDINGS
+
+Hits = Counter[str]
+"""Name of what was reached → how often."""
+
+ENOUGH = 100
+"""How often each thing has to be reached in `ENOUGH_IN` seeds."""
+ENOUGH_IN = 500
+
+
+def task_move(state: TaskState, trigger: Trigger) -> str:
+    return f"task: {state} + {trigger}"
+
+
+def machine_move(state: MachineState, trigger: MachineTrigger) -> str:
+    return f"machine: {state} + {trigger}"
+
+
+def fault(name: Fault) -> str:
+    return f"fault: {name}"
+
+
+def action(kind: type) -> str:
+    return f"operator: {kind.__name__}"
+
+
+def ending(name: str) -> str:
+    return f"ending: {name}"
+
+
+EXPECTED: tuple[str, ...] = (
+    *(task_move(*move) for move in TRANSITIONS),
+    *(machine_move(*move) for move in MACHINE_MOVES),
+    *(fault(name) for name in Fault),
+    *(action(kind) for kind in ACTIONS),
+    *(ending(name) for name in ENDINGS),
+)
+"""All that has to be reached."""
+
+
+def too_rare(hits: Hits, seeds: int) -> list[str]:
+    """What was reached too rarely for that many seeds; nothing is asked of a run shorter than `ENOUGH_IN`."""
+    if seeds < ENOUGH_IN:
+        return []
+    return [f"{name}: {hits[name]} hits in {seeds} seeds" for name in EXPECTED if hits[name] * ENOUGH_IN < ENOUGH * seeds]
+
+
+def table(hits: Hits) -> Iterable[str]:
+    """A line for each thing, in the order of `EXPECTED`; what was counted beside comes last."""
+    names = [*EXPECTED, *sorted(set(hits) - set(EXPECTED))]
+    width = max(map(len, names))
+    return (f"{name:<{width}} {hits[name]:>9,}" for name in names)

@@ -1,0 +1,334 @@
+"""What has to hold, one function a sentence. Each gives None, or what is seen instead.
+
+`AFTER_EACH_STEP` is safety: it holds between any two steps of the loop. `AT_REST` is liveness: it holds whenever nothing is ready, and
+before time moves. `AT_THE_END` holds when an engine has ended in good order. They read the engine through `view.py` and decide for
+themselves what could start and who could take it: a mistake in the engine's own tables is not repeated here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from malbox_tui.config.settings import GroupSettings
+from malbox_tui.engine.cancellation import CancelToken
+from malbox_tui.engine.machine import Machine
+from malbox_tui.model.machine import BUSY_STATES, MachineState
+from malbox_tui.model.task import RequirementClass, Task, TaskState
+from malbox_tui.model.worker import WorkerKind
+from malbox_tui.simulated.store import RIVAL
+from tests.simulation.mirror import Mirror, disagreement
+from tests.simulation.view import View, listeners
+from tests.simulation.watched_store import WatchedStore
+
+Entries = Mapping[int, tuple[tuple[int, int], RequirementClass]]
+
+
+@dataclass(slots=True)
+class Facts:
+    """What the checks look at: the engine, the rows of the store, what the events say, and what was there one step before."""
+
+    view: View
+    rows: Mapping[int, Task]
+    mirror: Mirror
+    store: WatchedStore
+    left: frozenset[int] = frozenset()
+    """Tasks that the engine said it could not stop in time."""
+    held_before: dict[int, str] = field(default_factory=dict)
+    """Task id → the worker that held it."""
+    queue_before: dict[int, tuple[tuple[int, int], RequirementClass]] = field(default_factory=dict)
+    tokens_before: dict[int, CancelToken] = field(default_factory=dict)
+
+    def remember(self) -> None:
+        """Keep this step's state as the one before."""
+        self.held_before = {task_id: worker.id for _, worker in self.view.workers() for task_id in worker.held}
+        self.queue_before = dict(self.view.queue)
+        self.tokens_before = dict(self.view.tokens)
+
+
+Check = Callable[[Facts], str | None]
+
+
+# --- after each step ----------------------------------------------------------------------------------------------------------------
+
+
+def each_task_has_one_owner(facts: Facts) -> str | None:
+    """No task is held by two workers, or held and waiting in the queue at the same time."""
+    held: dict[int, str] = {}
+    for _, worker in facts.view.workers():
+        for task_id in worker.held:
+            if task_id in held:
+                return f"task {task_id} is held by {held[task_id]} and {worker.id}"
+            held[task_id] = worker.id
+            if task_id in facts.view.queue:
+                return f"task {task_id} is held by {worker!r} and waits in the queue"
+    return None
+
+
+def a_worker_holds_no_more_than_its_slots(facts: Facts) -> str | None:
+    """So running tasks never outnumber the slots of busy workers."""
+    for _, worker in facts.view.workers():
+        if len(worker.held) > worker.slots:
+            return f"{worker!r} has {worker.slots} slots"
+    return None
+
+
+def what_runs_is_held(facts: Facts) -> str | None:
+    """Each task that is being driven is held by a worker, unless the engine is cutting what did not stop in time."""
+    if facts.view.is_closed:
+        return None
+    held = {task_id for _, worker in facts.view.workers() for task_id in worker.held}
+    loose = set(facts.view.tokens) - held
+    return f"tasks {sorted(loose)} are driven and held by nobody" if loose else None
+
+
+def those_that_stay_fit_the_limits(facts: Facts) -> str | None:
+    """Of each group no more workers stay than its maximum; surplus ones have been asked to leave."""
+    for group in facts.view.groups.values():
+        staying = len(group.staying())
+        if staying > group.max:
+            return f"{staying} of {group!r} stay"
+    return None
+
+
+def each_machine_serves_one_task(facts: Facts) -> str | None:
+    """A machine is held by a task exactly while it is busy, and no task holds two."""
+    holders: dict[int, str] = {}
+    for name, machine in facts.view.machines.items():
+        lease = machine.lease
+        if (lease is not None) != (machine.state in BUSY_STATES):
+            return f"{machine!r}"
+        if lease is not None:
+            if lease.task_id in holders:
+                return f"task {lease.task_id} holds {holders[lease.task_id]} and {name}"
+            holders[lease.task_id] = name
+    return None
+
+
+def a_machine_is_held_by_a_task_in_hand(facts: Facts) -> str | None:
+    """Whoever holds a machine is held by a worker: nothing in the queue, and nothing that has ended, keeps one."""
+    leases = [machine.lease.task_id for machine in facts.view.machines.values() if machine.lease is not None]
+    if leases:
+        held = {task_id for _, worker in facts.view.workers() for task_id in worker.held}
+        for task_id in leases:
+            if task_id not in held:
+                return f"task {task_id} holds a machine and is held by nobody"
+    return None
+
+
+def the_best_of_a_class_goes_first(facts: Facts) -> str | None:
+    """A task is never handed out before one of the same class that waited and stands before it."""
+    now = facts.view.queue
+    taken = [place for task_id, place in facts.queue_before.items() if task_id not in now]
+    for place, requires in taken:
+        task_id = place[1]
+        if not any(task_id in worker.held for _, worker in facts.view.workers()):
+            continue
+        for other, (other_place, other_requires) in now.items():
+            if other_requires == requires and other_place < place and facts.queue_before.get(other) == now[other]:
+                return f"task {task_id} {place} was handed out before task {other} {other_place}"
+    return None
+
+
+def children_are_done_before_their_token_is_dropped(facts: Facts) -> str | None:
+    """Nobody listens to the token of an attempt that has ended, nor to one below it."""
+    tokens = facts.view.tokens
+    for task_id, token in facts.tokens_before.items():
+        if tokens.get(task_id) is not token and (count := listeners(token)):
+            return f"{count} still listen to the token of task {task_id}"
+    return None
+
+
+def rows_are_as_events_tell(facts: Facts) -> str | None:
+    """Whoever replays the stored events has the same tasks as the store."""
+    mirror = facts.mirror
+    while mirror.changed:
+        task_id = mirror.changed.pop()
+        row = facts.rows.get(task_id)
+        if row is None:
+            return f"task {task_id} is told of and not stored"
+        if (difference := disagreement(mirror.tasks[task_id], row)) is not None:
+            return f"task {task_id}: {difference}"
+    return None
+
+
+# --- at rest ------------------------------------------------------------------------------------------------------------------------
+
+
+def no_startable_task_waits(facts: Facts) -> str | None:
+    """No task is pending while a worker that may take it has room or could still be started, and a machine that it needs is free.
+
+    A wake-up that was lost shows here.
+    """
+    view = facts.view
+    if view.is_paused or view.is_ending:
+        return None
+    for task_id, (_, requires) in view.queue.items():
+        for group in view.groups.values():
+            if not takes(group.settings, requires):
+                continue
+            room = any(worker.leaving is None and len(worker.held) < worker.slots for worker in group.workers.values())
+            if (room or len(group.workers) < group.max) and machine_is_free(view.machines, requires, group.settings.platforms):
+                return f"task {task_id} ({requires}) waits, and {group!r} could take it"
+    return None
+
+
+def baseline_is_the_minimum(facts: Facts) -> str | None:
+    """As many workers as the minimum says are baseline and stay; no more are."""
+    view = facts.view
+    if view.is_ending:
+        return None
+    for group in view.groups.values():
+        baseline = sum(worker.kind is WorkerKind.BASELINE for worker in group.staying())
+        room = max(0, group.max - (len(group.workers) - len(group.staying())))
+        if baseline != group.min and not baseline == min(group.min, room) < group.min:
+            return f"{baseline} baseline workers stay in {group!r}"
+    return None
+
+
+def only_busy_workers_linger(facts: Facts) -> str | None:
+    """A worker that was asked to leave is there for nothing but the tasks it holds."""
+    for _, worker in facts.view.workers():
+        if worker.leaving is not None and not worker.held:
+            return f"{worker!r} holds nothing and has not left"
+    return None
+
+
+def workers_are_as_events_tell(facts: Facts) -> str | None:
+    """Whoever reads the news knows which workers there are, and of which kind."""
+    there = {worker.id: worker.kind for _, worker in facts.view.workers()}
+    return f"there are {there}, told was {facts.mirror.workers}" if there != facts.mirror.workers else None
+
+
+def machines_are_as_events_tell(facts: Facts) -> str | None:
+    """Whoever reads the news knows what each machine is at, and for whom."""
+    for name, machine in facts.view.machines.items():
+        told = facts.mirror.machines.get(name, (MachineState.REVERTING, None))
+        is_at = (machine.state, None if machine.lease is None else machine.lease.task_id)
+        if told != is_at:
+            return f"{machine!r}, told was {told}"
+    return None
+
+
+def the_queue_holds_what_is_pending(facts: Facts) -> str | None:
+    """What stands in the queue is pending, and stands where its stored priority puts it. A store that is slow to answer delays that."""
+    if facts.store.answers_due:
+        return None
+    for task_id, (place, _) in facts.view.queue.items():
+        told = facts.mirror.tasks[task_id]
+        if told.state is not TaskState.PENDING or place != (-told.priority, task_id):
+            return f"task {task_id} stands at {place}, stored is {told}"
+    return None
+
+
+def each_pending_task_is_somewhere(facts: Facts) -> str | None:
+    """A pending task stands in the queue, or is about to be claimed or put back by whoever holds it; or the store has yet to answer."""
+    view = facts.view
+    if view.was_told_to_stop or facts.store.answers_due:
+        return None
+    held = {task_id for _, worker in view.workers() for task_id in worker.held}
+    for task_id, told in facts.mirror.tasks.items():
+        if told.state is TaskState.PENDING and task_id not in view.queue and task_id not in held:
+            return f"task {task_id} is pending and stands nowhere"
+    return None
+
+
+# --- at the end ---------------------------------------------------------------------------------------------------------------------
+
+
+def each_task_is_final_or_pending(facts: Facts) -> str | None:
+    """Nothing is owned by an engine that has ended, but what it said it leaves."""
+    owned = [row for row in facts.rows.values() if row.state.is_owned and row.worker != RIVAL and row.id not in facts.left]
+    return f"{owned}" if owned else None
+
+
+def nothing_is_left_running(facts: Facts) -> str | None:
+    """The engine owns no asyncio task, no worker, no token and no reader any more."""
+    view = facts.view
+    left = [*view.tracked(), *(repr(worker) for _, worker in view.workers()), *map(str, view.tokens)]
+    if view.subscriptions():
+        left.append(f"{view.subscriptions()} subscriptions")
+    return ", ".join(left) or None
+
+
+def each_machine_is_given_back(facts: Facts) -> str | None:
+    """No machine is held by a task."""
+    held = [repr(machine) for machine in facts.view.machines.values() if machine.lease is not None]
+    return ", ".join(held) or None
+
+
+def every_row_is_as_events_tell(facts: Facts) -> str | None:
+    """All rows, those included that did not change lately, follow from the events."""
+    if set(facts.rows) != set(facts.mirror.tasks):
+        return f"rows {sorted(facts.rows)}, told {sorted(facts.mirror.tasks)}"
+    facts.mirror.changed.update(facts.rows)
+    return rows_are_as_events_tell(facts)
+
+
+# --- deciding for ourselves -----------------------------------------------------------------------------------------------------------
+
+
+def takes(group: GroupSettings, requires: RequirementClass) -> bool:
+    """Whether a group's profile allows a task."""
+    by_type = group.task_types is None or requires.task_type in group.task_types
+    by_platform = group.platforms is None or requires.platform is None or requires.platform in group.platforms
+    return by_type and by_platform
+
+
+def machine_is_free(machines: Mapping[str, Machine], requires: RequirementClass, platforms: frozenset[str] | None) -> bool:
+    """Whether a machine could be reserved for a task now, or it needs none."""
+    if not requires.needs_machine:
+        return True
+    fitting = [machine for machine in machines.values() if fits(machine, requires, platforms)]
+    untried = [machine for machine in fitting if machine.spec.name not in requires.avoid]
+    out = (MachineState.QUARANTINED, MachineState.MISSING, MachineState.DISABLED)
+    candidates = untried if any(machine.state not in out for machine in untried) else fitting
+    return any(machine.state is MachineState.READY for machine in candidates)
+
+
+def fits(machine: Machine, requires: RequirementClass, platforms: frozenset[str] | None) -> bool:
+    """Whether a machine could ever serve a task, for workers that take these platforms (None: all)."""
+    spec = machine.spec
+    return (
+        requires.platform in (None, spec.platform)
+        and (requires.arch in (None, spec.arch) or (requires.arch == "x86" and spec.arch == "x64"))
+        and set(requires.tags) <= set(spec.tags)
+        and requires.pin in (None, spec.name)
+        and (platforms is None or spec.platform in platforms)
+    )
+
+
+def counted(values: Iterator[str]) -> str:
+    """How often each value comes, for a person."""
+    return ", ".join(f"{count} {value}" for value, count in sorted(Counter(values).items()))
+
+
+AFTER_EACH_STEP: tuple[Check, ...] = (
+    each_task_has_one_owner,
+    a_worker_holds_no_more_than_its_slots,
+    what_runs_is_held,
+    those_that_stay_fit_the_limits,
+    each_machine_serves_one_task,
+    a_machine_is_held_by_a_task_in_hand,
+    the_best_of_a_class_goes_first,
+    children_are_done_before_their_token_is_dropped,
+    rows_are_as_events_tell,
+)
+
+AT_REST: tuple[Check, ...] = (
+    no_startable_task_waits,
+    baseline_is_the_minimum,
+    only_busy_workers_linger,
+    workers_are_as_events_tell,
+    machines_are_as_events_tell,
+    the_queue_holds_what_is_pending,
+    each_pending_task_is_somewhere,
+)
+
+AT_THE_END: tuple[Check, ...] = (
+    each_task_is_final_or_pending,
+    nothing_is_left_running,
+    each_machine_is_given_back,
+    every_row_is_as_events_tell,
+)

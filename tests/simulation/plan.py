@@ -1,0 +1,399 @@
+"""What happens in one simulated run, drawn from its seed before it begins: the configuration, what the operator does and when, how each
+epoch ends, and how often what goes wrong.
+
+Times lie on a coarse grid, so that things happen at the same moment far more often than in life. Whatever can only be chosen when its
+time has come (which task, which machine) is drawn as a number from 0 to 1, a place among what there is then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+from malbox_tui.config.machines import Arch, MachinerySettings, MachineSettings, Provider
+from malbox_tui.config.settings import AnalysisSettings, GeneralSettings, Settings
+from malbox_tui.config.workers import PluginRestrictions, WorkerSettings
+from malbox_tui.model.commands import ShutdownMode
+from malbox_tui.model.task import RequirementClass, TaskState
+from malbox_tui.simulated.faults import Fault
+from malbox_tui.simulated.world import Durations, Span
+
+GRID_S = 0.5
+
+
+# --- what the operator does ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Submit:
+    """Offers `count` contents; `contents` is how many different ones there are in the whole run, so some come twice."""
+
+    count: int
+    contents: int
+    priority: int
+    requires: RequirementClass
+    again: bool
+    hold: bool
+    timeout_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """Cancels tasks in `state`, or any (None); `expecting` says the state with it. `twice` asks for each a second time at once."""
+
+    where: float
+    state: TaskState | None
+    count: int
+    expecting: bool
+    twice: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Prioritize:
+    where: float
+    priority: int
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    where: float
+
+
+@dataclass(frozen=True, slots=True)
+class Resize:
+    """Sensible limits, or some that have to be refused."""
+
+    group: str
+    min_workers: int | None
+    max_workers: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Pause: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Resume: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Disable:
+    where: float
+
+
+@dataclass(frozen=True, slots=True)
+class Enable:
+    where: float
+
+
+@dataclass(frozen=True, slots=True)
+class Save:
+    """Keeps the limits for the next start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Reads the overview and the queue, as a console does."""
+
+
+@dataclass(frozen=True, slots=True)
+class JumpClock:
+    """Moves the wall clock, as a correction or a resume from sleep does."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Inject:
+    """Lets a fault strike the next call of its kind."""
+
+    fault: Fault
+
+
+Action = Submit | Cancel | Prioritize | Retry | Resize | Pause | Resume | Disable | Enable | Save | Look | JumpClock | Inject
+ACTIONS: tuple[type, ...] = (
+    Submit,
+    Cancel,
+    Prioritize,
+    Retry,
+    Resize,
+    Pause,
+    Resume,
+    Disable,
+    Enable,
+    Save,
+    Look,
+    JumpClock,
+    Inject,
+)
+
+
+# --- how an epoch ends --------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Crash:
+    """The engine's process is killed after so many steps of the loop."""
+
+    after_steps: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """A shutdown at a moment; `harder` are modes asked for after it, with the seconds between."""
+
+    at_s: float
+    mode: ShutdownMode
+    within_s: float | None = None
+    harder: tuple[tuple[float, ShutdownMode], ...] = ()
+
+
+ENDINGS = ("crash", *(mode.value for mode in ShutdownMode), "hardened")
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """One life of the engine: what is done `at` which second of it, and how it ends."""
+
+    settings: Settings
+    actions: tuple[tuple[float, Action], ...]
+    ending: Crash | Stop
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A whole run. After the last epoch everything is mended, and every task has to end."""
+
+    seed: int
+    epochs: tuple[Epoch, ...]
+    rates: dict[Fault, float]
+    durations: Durations
+    hurry: float
+    contents: int
+    machines: tuple[MachineSettings, ...]
+    turn_seed: int = 0
+    world_seed: int = 0
+    missing_machines: frozenset[str] = field(default_factory=frozenset)
+    """Machines of the configuration that the hypervisor doesn't have."""
+
+
+# --- drawing ------------------------------------------------------------------------------------------------------------------------
+
+
+def plan_of(seed: int) -> Plan:
+    """The plan of a seed; the same in every process."""
+    chance = Random(seed)
+    machines = _machines(chance)
+    settings = _settings(chance, machines)
+    contents = chance.choice((4, 12, 40))
+    epochs = []
+    for _ in range(chance.choice((1, 1, 2, 2, 3, 4))):
+        epochs.append(_epoch(chance, settings, contents))
+        if chance.random() < 0.25:
+            settings = _settings(chance, _some(chance, machines))
+    return Plan(
+        seed=seed,
+        epochs=tuple(epochs),
+        rates=_rates(chance),
+        durations=_durations(chance),
+        hurry=chance.choice((0.0, 0.0, 0.005, 0.03)),
+        contents=contents,
+        machines=machines,
+        turn_seed=chance.getrandbits(32),
+        world_seed=chance.getrandbits(32),
+        missing_machines=frozenset(machine.name for machine in machines if chance.random() < 0.03),
+    )
+
+
+def _machines(chance: Random) -> tuple[MachineSettings, ...]:
+    return tuple(
+        MachineSettings(
+            name=f"vm-{number}",
+            provider=Provider.SIMULATED,
+            platform=chance.choice(("linux", "windows", "windows")),
+            arch=chance.choice((Arch.X64, Arch.X64, Arch.X86)),
+            tags=tuple(tag for tag in ("office", "net") if chance.random() < 0.4),
+            max_failures=chance.choice((1, 2, 3)),
+        )
+        for number in range(1, 1 + chance.choice((0, 1, 2, 2, 3, 4)))
+    )
+
+
+def _some(chance: Random, machines: tuple[MachineSettings, ...]) -> tuple[MachineSettings, ...]:
+    return tuple(machine for machine in machines if chance.random() < 0.7)
+
+
+def _settings(chance: Random, machines: tuple[MachineSettings, ...]) -> Settings:
+    low, high = _limits(chance)
+    return Settings(
+        general=GeneralSettings(min_workers=low, max_workers=high, idle_timeout_ms=chance.choice((500, 1000, 3000, 60_000))),
+        workers=tuple(_group(chance, name) for name in ("alpha", "beta")[: chance.choice((0, 0, 1, 2))]),
+        machines=machines,
+        machinery=MachinerySettings(
+            max_starting=chance.choice((1, 2, 8)),
+            start_timeout_s=chance.choice((5.0, 15.0)),
+            probe_interval_s=chance.choice((5.0, 20.0)),
+            max_attempts=chance.choice((1, 2, 3)),
+        ),
+        analysis=AnalysisSettings(
+            timeout_s=chance.choice((2.0, 5.0, 20.0)),
+            cancel_grace_s=chance.choice((0.5, 2.0)),
+            lease_s=chance.choice((1.5, 3.0, 30.0)),
+            max_crashes=chance.choice((1, 2, 3)),
+        ),
+    )
+
+
+def _limits(chance: Random) -> tuple[int, int]:
+    high = chance.choice((0, 1, 1, 2, 2, 3, 4))
+    return chance.randint(0, high), high
+
+
+def _group(chance: Random, name: str) -> WorkerSettings:
+    low, high = _limits(chance)
+    return WorkerSettings(
+        name=name,
+        compatible_tasks=chance.choice((None, ("static",), ("dynamic",), ("static", "dynamic"))),
+        compatible_platforms=chance.choice((None, None, ("windows",), ("linux",))),
+        priority=chance.choice((1, 5, 9)),
+        min_workers=low,
+        max_workers=high,
+        idle_timeout_ms=chance.choice((500, 2000)),
+        max_concurrent_tasks=chance.choice((1, 2, 3)),
+        plugin_restrictions=PluginRestrictions(deny=chance.choice(((), (), ("yara-x",)))),
+    )
+
+
+def _epoch(chance: Random, settings: Settings, contents: int) -> Epoch:
+    length_s = _moment(chance, 60.0)
+    actions: list[tuple[float, Action]] = [(_moment(chance, 3.0), _submit(chance, settings, contents)) for _ in range(2)]
+    actions += [(_moment(chance, length_s), _action(chance, settings, contents)) for _ in range(chance.randint(4, 24))]
+    actions.sort(key=lambda timed: timed[0])
+    return Epoch(settings, tuple(actions), _ending(chance, length_s))
+
+
+def _moment(chance: Random, until_s: float) -> float:
+    return GRID_S * chance.randint(0, int(until_s / GRID_S))
+
+
+def _ending(chance: Random, length_s: float) -> Crash | Stop:
+    if chance.random() < 0.45:
+        return Crash(int(10 ** chance.uniform(1.0, 3.5)))
+    mode = chance.choice(tuple(ShutdownMode))
+    harder: tuple[tuple[float, ShutdownMode], ...] = ()
+    if chance.random() < 0.4:
+        harder = tuple((_moment(chance, 4.0), chance.choice(tuple(ShutdownMode))) for _ in range(2))
+    within_s = chance.choice((None, 0.5, 5.0)) if mode is ShutdownMode.DRAIN else None
+    return Stop(length_s, mode, within_s, harder)
+
+
+_WEIGHTS: tuple[tuple[type, int], ...] = (
+    (Submit, 12),
+    (Cancel, 14),
+    (Prioritize, 6),
+    (Retry, 4),
+    (Resize, 10),
+    (Pause, 2),
+    (Resume, 4),
+    (Disable, 5),
+    (Enable, 6),
+    (Save, 2),
+    (Look, 4),
+    (JumpClock, 3),
+    (Inject, 8),
+)
+
+
+def _action(chance: Random, settings: Settings, contents: int) -> Action:
+    (kind,) = chance.choices([kind for kind, _ in _WEIGHTS], [weight for _, weight in _WEIGHTS])
+    if kind is Submit:
+        return _submit(chance, settings, contents)
+    if kind is Cancel:
+        states = (None, *TaskState, TaskState.PENDING, TaskState.RUNNING, TaskState.STOPPING)
+        return Cancel(
+            chance.random(), chance.choice(states), chance.choice((1, 1, 1, 3)), chance.random() < 0.5, chance.random() < 0.2
+        )
+    if kind is Prioritize:
+        return Prioritize(chance.random(), chance.choice((-1, 0, 5, 10, 2_000_000)))
+    if kind is Resize:
+        return _resize(chance, settings)
+    if kind is JumpClock:
+        return JumpClock(chance.choice((25 * 3600.0, -25 * 3600.0, -1.0, 60.0)))
+    if kind is Inject:
+        return Inject(chance.choice(tuple(Fault)))
+    if kind in (Retry, Disable, Enable):
+        return kind(chance.random())  # type: ignore[no-any-return]
+    return kind()  # type: ignore[no-any-return]
+
+
+def _submit(chance: Random, settings: Settings, contents: int) -> Submit:
+    return Submit(
+        count=chance.choice((1, 1, 2, 5, 10)),
+        contents=contents,
+        priority=chance.choice((1, 1, 1, 5, 9)),
+        requires=_requires(chance, settings),
+        again=chance.random() < 0.7,
+        hold=chance.random() < 0.5,
+        timeout_s=chance.choice((None, None, 1.0)),
+    )
+
+
+def _requires(chance: Random, settings: Settings) -> RequirementClass:
+    if not settings.machines or chance.random() < 0.35:
+        return RequirementClass(chance.choice(("static", "static", "static", "archive", "dynamic")))
+    machine = chance.choice(settings.machines)
+    if chance.random() < 0.04:
+        return RequirementClass("dynamic", platform="plan9")
+    return RequirementClass(
+        "dynamic",
+        platform=machine.platform if chance.random() < 0.8 else None,
+        arch=chance.choice((None, None, machine.arch.value, "x86")),
+        tags=chance.choice(((), (), (), machine.tags)),
+        pin=machine.name if chance.random() < 0.15 else None,
+    )
+
+
+def _resize(chance: Random, settings: Settings) -> Resize:
+    group = chance.choice(("default", *(group.name for group in settings.workers)))
+    if chance.random() < 0.2:
+        return Resize(group, *chance.choice(((5, 2), (-1, None), (None, -1), (None, 1025), (2000, 2000))))
+    if chance.random() < 0.03:
+        return Resize("gpu", 0, 1)
+    low, high = _limits(chance)
+    return Resize(group, chance.choice((None, low)), chance.choice((None, high)))
+
+
+_COMMON: Sequence[Fault] = (Fault.STORE_SLOW, Fault.MACHINE_SLOW, Fault.PLUGIN_CRASHES, Fault.LEASE_TAKEN_OVER)
+
+
+def _rates(chance: Random) -> dict[Fault, float]:
+    """Some faults in most runs, none in some: a run in which everything fails reaches little."""
+    if chance.random() < 0.15:
+        return {}
+    struck = set(chance.sample(tuple(Fault), chance.choice((2, 5, 9)))) | set(chance.sample(_COMMON, 1))
+    return {fault: chance.choice((0.01, 0.05, 0.2)) for fault in sorted(struck)}
+
+
+def _durations(chance: Random) -> Durations:
+    """Nothing takes any time, or all things take times on the grid, or as in life but faster."""
+    kind = chance.choice(("none", "grid", "grid", "life"))
+    if kind == "life":
+        return Durations(execute=(1.0, 8.0), boot=(0.5, 3.0), revert=(0.2, 1.0), slow=(3.0, 12.0))
+    unit = 0.0 if kind == "none" else GRID_S
+
+    def exactly(times: int) -> Span:
+        return (unit * times, unit * times)
+
+    return Durations(
+        check=exactly(0),
+        revert=exactly(2),
+        boot=exactly(2),
+        stop=exactly(1),
+        put=exactly(1),
+        execute=exactly(4) if unit else (0.5, 0.5),
+        hang_up=exactly(0),
+        inbox=exactly(0),
+        disk=exactly(0),
+        slow=(4.0, 4.0),
+    )

@@ -1,0 +1,473 @@
+"""One seed, from its plan to its verdict.
+
+A run is a row of epochs on one world and one store: an engine lives, is told to stop or is killed, and the next one begins. Then
+everything is mended, and what is left has to end. Between any two steps the invariants are checked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import math
+import os
+from collections import Counter, deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from malbox_tui.engine.engine import Engine
+from malbox_tui.model.commands import EnableMachines, ResizeGroup, ResumePool, Shutdown, ShutdownMode
+from malbox_tui.model.errors import EngineStopped, IllegalMachineMove, IllegalTransition, MalboxError
+from malbox_tui.model.events import Event, EventBody, Gap
+from malbox_tui.store.memory import MemoryStore
+from tests.simulation import hits, invariants, view
+from tests.simulation.invariants import AFTER_EACH_STEP, AT_REST, AT_THE_END, Check, Facts
+from tests.simulation.loop import Handle, SimulatedLoop, Stuck, bury, described, who_waits
+from tests.simulation.mirror import Mirror
+from tests.simulation.operating import Operator, task_of
+from tests.simulation.plan import Action, Crash, Epoch, Plan, Stop, plan_of
+from tests.simulation.surroundings import Surroundings
+from tests.simulation.violation import Violation
+from tests.support.rig import survivor
+
+MAX_STEPS = 60_000
+"""Of one epoch; the longest have about a tenth of it."""
+ALL_ENDED_WITHIN_S = 7_200.0
+"""How long everything may take to end after all has been mended."""
+STOPPED_WITHIN_S = 120.0
+"""How long a stop that doesn't wait for tasks may take, whatever plugins and machines do."""
+DELAY_FORGIVEN_S = 60.0
+"""How long after something was slow or failed a stop may still leave tasks behind."""
+REMEMBERED_STEPS = 40
+
+
+class Killed(BaseException):
+    """The process of the engine is gone at this moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What came of a seed. `trace` is the same for two runs that took the same turns and told the same events."""
+
+    seed: int
+    hits: hits.Hits
+    steps: int
+    trace: int
+    failure: str | None = None
+    story: tuple[str, ...] = ()
+
+
+def run_seed(seed: int, *, remember: bool = False) -> Verdict:
+    """Run a seed. `remember` keeps the latest steps and events for the story of a failure, and takes twice as long."""
+    with _seeded_ids(seed), _quiet():
+        run = Run(plan_of(seed), remember=remember)
+        failure = None
+        try:
+            run.go()
+        except Exception as error:  # noqa: BLE001 - whatever broke, the seed failed and says where
+            failure = _in_words(_first_cause(error))
+        finally:
+            run.bury_the_dead()
+        return Verdict(seed, run.hits, run.steps, run.trace, failure, tuple(run.story))
+
+
+@dataclass(slots=True)
+class Wall:
+    """The wall clock: that of the loop, and whatever it was moved by."""
+
+    loop_time: float = 0.0
+    moved: float = 1_700_000_000.0
+    loop: SimulatedLoop | None = None
+
+    def now(self) -> float:
+        return self.moved + (self.loop_time if self.loop is None else self.loop.time())
+
+    def jump(self, seconds: float) -> None:
+        self.moved += seconds
+
+
+@dataclass(slots=True)
+class _Life:
+    """One engine while it lives."""
+
+    engine: Engine
+    view: view.View
+    facts: Facts
+    operator: Operator
+    born_at: float
+    ready: bool = False
+    stop_asked_at: float | None = None
+    delays: int = 0
+    delayed_at: float = -math.inf
+    """When something was slow or failed that an attempt has to wait for."""
+    heard: list[int] = field(default_factory=list)
+    """The numbers of the durable events that a reader got."""
+
+
+class Run:
+    """The state of one run."""
+
+    def __init__(self, plan: Plan, *, remember: bool) -> None:
+        self.plan = plan
+        self.hits: hits.Hits = Counter()
+        self.steps = 0
+        self.trace = plan.seed
+        self.story: deque[str] = deque(maxlen=REMEMBERED_STEPS)
+        self._remember = remember
+        self._turns = Random(plan.turn_seed)
+        self._wall = Wall()
+        self._now = 1_000.0
+        self._store = MemoryStore("simulated")
+        self._mirror = Mirror(self.hits)
+        self._surroundings = Surroundings(plan, self._wall)
+        self._graves: list[tuple[SimulatedLoop, Any]] = []
+        self._life: _Life | None = None
+        self._ending: Crash | Stop | None = None
+        self._broken: Violation | None = None
+        self._kill_now = False
+        self._receipts: set[int] = set()
+
+    # --- epochs --------------------------------------------------------------------------------------------------------------
+
+    def go(self) -> None:
+        """All epochs, and the mending at the end. Raises `Violation` or `Stuck`."""
+        for epoch in self.plan.epochs:
+            self._live(epoch)
+        self._surroundings.mend()
+        last = self.plan.epochs[-1]
+        self._live(Epoch(last.settings, (), Stop(0.0, ShutdownMode.DRAIN)), mended=True)
+        for name, count in self._surroundings.faults.hits.items():
+            self.hits[hits.fault(name)] += count
+
+    def _live(self, epoch: Epoch, *, mended: bool = False) -> None:
+        loop = SimulatedLoop(
+            self._turns,
+            now=self._now,
+            max_steps=MAX_STEPS,
+            hurry=self.plan.hurry,
+            after_step=self._after_step,
+            at_rest=self._at_rest,
+        )
+        loop.set_exception_handler(self._on_loop_error)
+        if self._remember:
+            loop.on_step = lambda handle: self._tell_step(loop, handle)
+        self._wall.loop, self._ending = loop, epoch.ending
+        self._mirror.forget_engine()
+        self._tell(f"--- an engine starts, to end by {epoch.ending}")
+        work = self._finish(epoch) if mended else self._epoch(epoch)
+        try:
+            loop.run_until_complete(work)
+            loop.run_until_rest()
+            self._check_the_end(loop)
+        except Killed:
+            self.hits[hits.ending("crash")] += 1
+            self._tell("--- the engine's process is killed")
+            self._graves.append((loop, self._life))
+            self._store = survivor(self._store)
+            self._surroundings.engine_died()
+        except BaseException:
+            self._graves.append((loop, self._life))
+            raise
+        else:
+            bury(loop)
+        finally:
+            self.steps += loop.steps
+            self.trace = hash((self.trace, loop.trace, self._mirror.last_seq))
+            self._now = loop.time()
+            self._wall.loop, self._wall.loop_time = None, self._now
+            self._receipts.update(self._said_to_be_taken())
+            self._life = None
+        self._check_receipts()
+
+    async def _epoch(self, epoch: Epoch) -> None:
+        async with asyncio.TaskGroup() as everything:
+            life, engine_life = await self._begin(epoch, everything)
+            if engine_life.done():
+                return
+            operating = everything.create_task(self._operate(life, epoch, everything), name="operator")
+            left = await engine_life
+            self._judge_stop(life, left)
+            operating.cancel()
+
+    async def _begin(self, epoch: Epoch, everything: asyncio.TaskGroup) -> tuple[_Life, asyncio.Task[list[int]]]:
+        adapters = self._surroundings.adapters(epoch.settings, self._store, self._on_event, self._on_news)
+        engine = Engine(epoch.settings, adapters)
+        self._surroundings.tell = engine.announce
+        seen = view.View(engine)
+        operator = Operator(
+            engine=engine,
+            mirror=self._mirror,
+            faults=self._surroundings.faults,
+            wall=self._wall,
+            machines=[machine.name for machine in epoch.settings.machines],
+            contents=self.plan.contents,
+        )
+        facts = Facts(seen, view.rows(self._store), self._mirror, self._surroundings.store)
+        life = self._life = _Life(engine, seen, facts, operator, asyncio.get_running_loop().time())
+        ready = asyncio.get_running_loop().create_future()
+
+        def on_ready() -> None:
+            life.ready = True
+            ready.set_result(None)
+
+        engine_life = everything.create_task(engine.run(on_ready), name="engine")
+        await asyncio.wait({ready, engine_life}, return_when=asyncio.FIRST_COMPLETED)
+        if life.ready:
+            everything.create_task(self._listen(life), name="reader")
+        return life, engine_life
+
+    async def _operate(self, life: _Life, epoch: Epoch, everything: asyncio.TaskGroup) -> None:
+        loop = asyncio.get_running_loop()
+        for at_s, action in epoch.actions:
+            await asyncio.sleep(life.born_at + at_s - loop.time())  # noqa: TID251 - turned time
+            self.hits[hits.action(type(action))] += 1
+            self._tell(f"operator: {action}")
+            everything.create_task(self._act(life.operator, action), name=f"operator {type(action).__name__}")
+        if isinstance(epoch.ending, Crash):
+            # It comes at its step; if the engine rests before, it comes then.
+            await asyncio.sleep(60.0)  # noqa: TID251 - turned time
+            self._kill_now = True
+            return
+        await asyncio.sleep(life.born_at + epoch.ending.at_s - loop.time())  # noqa: TID251 - turned time
+        await self._stop(life, epoch.ending)
+
+    async def _act(self, operator: Operator, action: Action) -> None:
+        """Whatever a call of the operator raises ends the run here, and not through the task group, which would cut the engine."""
+        try:
+            await operator.act(action)
+        except Violation as violation:
+            self._broken = self._broken or violation
+        except Exception as error:  # noqa: BLE001 - a call to the client answers, whatever is asked
+            self._broken = self._broken or Violation("a call is answered and doesn't break", f"{action}\n{_where(error)}")
+
+    async def _stop(self, life: _Life, ending: Stop) -> None:
+        self.hits[hits.ending(ending.mode)] += 1
+        await self._ask_to_stop(life, ending.mode, ending.within_s)
+        for after_s, mode in ending.harder:
+            await asyncio.sleep(after_s)  # noqa: TID251 - turned time
+            self.hits[hits.ending("hardened")] += 1
+            await self._ask_to_stop(life, mode, None)
+
+    async def _ask_to_stop(self, life: _Life, mode: ShutdownMode, within_s: float | None) -> None:
+        self._tell(f"operator: shutdown {mode}, within {within_s}")
+        if mode is not ShutdownMode.DRAIN and life.stop_asked_at is None:
+            life.stop_asked_at = asyncio.get_running_loop().time()
+        try:
+            outcome = await life.operator.do(Shutdown(mode=mode, within_s=within_s))
+        except EngineStopped:
+            return
+        if not outcome.done:
+            raise Violation("a shutdown is never refused", f"{outcome}")
+
+    async def _finish(self, epoch: Epoch) -> None:
+        """The last epoch: nothing goes wrong any more, and every task that something serves has to end."""
+        async with asyncio.TaskGroup() as everything:
+            life, engine_life = await self._begin(epoch, everything)
+            if engine_life.done():
+                raise Violation("an engine starts when nothing is wrong", f"{engine_life}")
+            await self._open_everything(life, epoch)
+            await self._until_all_ended(life)
+            await self._ask_to_stop(life, ShutdownMode.DRAIN, None)
+            self._judge_stop(life, await engine_life)
+
+    async def _open_everything(self, life: _Life, epoch: Epoch) -> None:
+        await life.operator.do(ResumePool())
+        for group in epoch.settings.groups():
+            await life.operator.do(ResizeGroup(group=group.name, min_workers=0, max_workers=2))
+        for machine in epoch.settings.machines:
+            await life.operator.do(EnableMachines(machines=(machine.name,)))
+
+    async def _until_all_ended(self, life: _Life) -> None:
+        began = asyncio.get_running_loop().time()
+        while waiting := [
+            task_id for task_id, told in self._mirror.tasks.items() if not told.state.is_final and self._is_served(task_id)
+        ]:
+            if asyncio.get_running_loop().time() - began > ALL_ENDED_WITHIN_S:
+                tasks = {task_id: self._mirror.tasks[task_id] for task_id in waiting}
+                raise Violation("every task that something serves ends", f"{tasks}")
+            await asyncio.sleep(1.0)  # noqa: TID251 - turned time
+
+    def _is_served(self, task_id: int) -> bool:
+        assert self._life is not None
+        requires = view.rows(self._store)[task_id].requires
+        return any(
+            invariants.takes(group.settings, requires)
+            and (
+                not requires.needs_machine
+                or any(
+                    invariants.fits(machine, requires, group.settings.platforms) and name not in self.plan.missing_machines
+                    for name, machine in self._life.view.machines.items()
+                )
+            )
+            for group in self._life.view.groups.values()
+        )
+
+    async def _listen(self, life: _Life) -> None:
+        try:
+            async for item in life.engine.events(None):
+                if isinstance(item, Gap):
+                    self._broken = self._broken or Violation("a reader that keeps up misses nothing", f"{item}")
+                elif item.durable:
+                    life.heard.append(item.position.seq)
+        except EngineStopped:
+            return
+
+    # --- judging ---------------------------------------------------------------------------------------------------------------
+
+    def _after_step(self) -> None:
+        if self._broken is not None:
+            raise self._broken
+        life = self._life
+        if life is None:
+            return
+        self._check(AFTER_EACH_STEP, life.facts)
+        life.facts.remember()
+        if self._surroundings.violations:
+            raise Violation("machines and benches are used as they may be", "; ".join(self._surroundings.violations))
+        ending, loop = self._ending, self._wall.loop
+        if self._kill_now or (isinstance(ending, Crash) and loop is not None and loop.steps >= ending.after_steps):
+            self._kill_now = False
+            raise Killed
+
+    def _at_rest(self) -> None:
+        life = self._life
+        if life is None or self._wall.loop is None:
+            return
+        if life.view.store_fails or self._surroundings.delays != life.delays:
+            life.delays, life.delayed_at = self._surroundings.delays, self._wall.loop.time()
+        if life.ready:
+            self._check(AT_REST, life.facts)
+
+    def _check(self, checks: tuple[Check, ...], facts: Facts) -> None:
+        for check in checks:
+            if (seen := check(facts)) is not None:
+                raise Violation(check.__name__.replace("_", " "), seen)
+
+    def _judge_stop(self, life: _Life, left: list[int]) -> None:
+        if left and asyncio.get_running_loop().time() - life.delayed_at > DELAY_FORGIVEN_S:
+            raise Violation("a stop leaves no task behind", f"{left}")
+        life.facts.left = frozenset(left)
+        now = asyncio.get_running_loop().time()
+        if life.stop_asked_at is not None and now - life.stop_asked_at > STOPPED_WITHIN_S:
+            raise Violation("a stop is bounded in time", f"it took {now - life.stop_asked_at:g} s")
+
+    def _check_the_end(self, loop: SimulatedLoop) -> None:
+        """After an engine ended in good order."""
+        life = self._life
+        if life is None or not life.ready:
+            return
+        if left := view.handles(loop):
+            raise Violation("nothing outlives the engine", f"{len(left)} tasks\n{who_waits(loop)}")
+        life.facts.rows = view.rows(self._store)
+        self._check(AT_THE_END, life.facts)
+        self._surroundings.check_the_end()
+        stored = [event.position.seq for event in view.stored_events(self._store)]
+        if life.heard != stored[len(stored) - len(life.heard) :]:
+            raise Violation("a reader gets each stored event once, in order", f"{life.heard[-5:]} of {stored[-5:]}")
+        self._check_promises(life)
+
+    def _check_promises(self, life: _Life) -> None:
+        for task_id in sorted(life.operator.promised):
+            told = self._mirror.tasks[task_id]
+            if told.state.value != "canceled" and not self._surroundings.may_break_promise(task_id):
+                raise Violation("a task that the engine said it cancels is canceled", f"task {task_id}: {told}")
+
+    def _said_to_be_taken(self) -> Iterator[int]:
+        if self._life is not None:
+            for receipt in self._life.operator.receipts:
+                if (task_id := task_of(receipt)) is not None:
+                    yield task_id
+
+    def _check_receipts(self) -> None:
+        if lost := self._receipts - set(view.rows(self._store)):
+            raise Violation("what has a receipt outlives a crash", f"tasks {sorted(lost)}")
+
+    # --- what is heard -------------------------------------------------------------------------------------------------------------
+
+    def _on_event(self, event: Event) -> None:
+        if self._remember:
+            self._tell(f"event {event.position.seq}: {event.body}")
+        try:
+            self._mirror.commit(event)
+        except Violation as violation:
+            self._broken = self._broken or violation
+
+    def _on_news(self, body: EventBody) -> None:
+        try:
+            self._mirror.hear(body)
+        except Violation as violation:
+            self._broken = self._broken or violation
+
+    def _on_loop_error(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        if not _was_injected(error):
+            self._broken = self._broken or Violation(
+                "no error goes unhandled", f"{context['message']}: {error!r}\n{_where(error)}"
+            )
+
+    def _tell(self, what: str) -> None:
+        if self._remember:
+            self.story.append(f"{self._now if self._wall.loop is None else self._wall.loop.time():9.3f} {what}")
+
+    def _tell_step(self, loop: SimulatedLoop, handle: Handle) -> None:
+        self.story.append(f"{loop.time():9.3f} step {loop.steps}: {described(handle)}")
+
+    def bury_the_dead(self) -> None:
+        """Let go of everything at a moment when nothing else runs."""
+        for loop, _life in self._graves:
+            bury(loop)
+        self._graves.clear()
+
+
+def _first_cause(error: BaseException) -> BaseException:
+    """The first violation among what a task group raises, else the first error."""
+    if not isinstance(error, BaseExceptionGroup):
+        return error
+    causes = [_first_cause(cause) for cause in error.exceptions]
+    return next((cause for cause in causes if isinstance(cause, Violation)), causes[0])
+
+
+def _in_words(error: BaseException) -> str:
+    if isinstance(error, Violation | Stuck):
+        return str(error)
+    return f"the run broke: {type(error).__name__}: {error}\n{_where(error)}"
+
+
+def _was_injected(error: BaseException | None) -> bool:
+    """Whether an error is one that a fault brought; what breaks a rule of the model never is."""
+    return isinstance(error, MalboxError) and not isinstance(error, IllegalTransition | IllegalMachineMove)
+
+
+def _where(error: BaseException | None) -> str:
+    import traceback
+
+    return "" if error is None else "".join(traceback.format_exception(error))[-3000:]
+
+
+@contextmanager
+def _seeded_ids(seed: int) -> Iterator[None]:
+    """Ids that are made by chance are made by the seed's."""
+    chance = Random(seed)
+    real = os.urandom
+    os.urandom = chance.randbytes  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        os.urandom = real  # type: ignore[assignment]
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """No log, and no garbage collection at a moment that isn't the seed's."""
+    logging.disable(logging.CRITICAL)
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
+        logging.disable(logging.NOTSET)
