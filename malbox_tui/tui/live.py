@@ -10,6 +10,8 @@ from collections import OrderedDict, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+import msgspec
+
 from malbox_tui.model import events as news
 from malbox_tui.model.overview import Overview
 from malbox_tui.model.queries import TaskRecord
@@ -28,8 +30,7 @@ _ENDS: dict[type, TaskState] = {
 }
 
 
-@dataclass(slots=True)
-class Span:
+class Span(msgspec.Struct, gc=False):
     """Time that a task spent in one state; `end` is None while it is in it."""
 
     state: TaskState

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from itertools import groupby
 
@@ -28,13 +29,14 @@ def timeline_axis(seconds: float, width: int, moment: Moment) -> Text:
 
 def timeline_bar(task: LiveTask, seconds: float, width: int, moment: Moment) -> Text:
     """The task's states over the last `seconds`, a cell for each `seconds / width`: letter and colour of the state it was in at the
-    cell's end; the mark of its end where it ended."""
-    begin, step = moment.now - seconds, seconds / width
+    cell's end; the mark of its end where it ended. The bar moves by whole cells."""
+    step = seconds / width
+    begin = _right_end(seconds, width, moment) - seconds
     cells: list[tuple[str, str]] = [(" ", "")] * width
     for span in task.spans:
         look = STATES[span.state]
         if span.state.is_final:
-            place = min(width - 1, int((span.start - begin) / step))
+            place = min(width - 1, math.floor((span.start - begin) / step))
             if place >= 0:
                 cells[place] = (look.letter, moment.tone(look.tone))
             continue
@@ -47,6 +49,17 @@ def timeline_bar(task: LiveTask, seconds: float, width: int, moment: Moment) -> 
     for style, run in groupby(cells, key=lambda cell: cell[1]):
         line.append("".join(letter for letter, _ in run), style)
     return line
+
+
+def bar_depends_on(task: LiveTask, seconds: float, width: int, moment: Moment) -> tuple[object, ...]:
+    """What a task's bar is made from: equal values mean equal bars."""
+    return _right_end(seconds, width, moment), seconds, task.state, len(task.spans), task.since
+
+
+def _right_end(seconds: float, width: int, moment: Moment) -> float:
+    """The time at the end of the cell that now falls into."""
+    step = seconds / width
+    return math.ceil(moment.now / step) * step
 
 
 def _on(moment: Moment) -> str:

@@ -24,7 +24,7 @@ def shown_name(name: bytes, style: str = "") -> Text:
 
 def sentence(text: str, style: str = "") -> Text:
     """A sentence of ours that may hold foreign words: escaped too, but backslashes of names that are escaped already stay single."""
-    return Text("".join(char if char == "\\" else visible(char) for char in text), style, no_wrap=True, end="")
+    return Text("\\".join(map(visible, text.split("\\"))), style, no_wrap=True, end="")
 
 
 def plain(text: str, style: str = "") -> Text:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 import pytest
@@ -21,14 +22,18 @@ class Rows:
     def __init__(self, count: int) -> None:
         self.ids = list(range(count, 0, -1))
         self.most_rows_asked = 0
+        self.asked, self.may_answer = asyncio.Event(), asyncio.Event()
+        self.may_answer.set()
 
     async def ask(self, query: TaskQuery) -> TaskPage:
         self.most_rows_asked = max(self.most_rows_asked, query.limit)
+        self.asked.set()
         ids = [i for i in self.ids if query.where.task_ids is None or i in query.where.task_ids]
         offset = query.offset
         if query.around in ids:
             offset = max(0, ids.index(query.around) - query.limit // 2)
         window = ids[offset : offset + query.limit]
+        await self.may_answer.wait()
         return TaskPage(rows=tuple(map(_record, window)), total=len(ids), offset=offset, clock=0.0)
 
 
@@ -151,6 +156,44 @@ async def test_a_filter_that_hides_the_task_moves_the_cursor_and_one_that_does_n
         assert app.table.cursor_id in (20, 10)
 
     await _with(50, test)
+
+
+async def test_an_answer_that_comes_after_the_cursor_moved_on_does_not_take_it_back() -> None:
+    app = TableApp(Rows(1000))
+    async with app.run_test(size=(80, 20)) as pilot:
+        await pilot.pause()
+        app.rows.asked.clear()
+        app.rows.may_answer.clear()
+        late = asyncio.create_task(app.table.fetch())  # noqa: TID251 - a frame of news
+        await app.rows.asked.wait()
+        app.table.action_edge(1)
+        app.rows.may_answer.set()
+        await late
+        assert app.table.cursor_id == 1
+
+
+async def test_an_answer_to_what_was_asked_before_the_filter_changed_is_not_shown() -> None:
+    app = TableApp(Rows(1000))
+    async with app.run_test(size=(80, 20)) as pilot:
+        await pilot.pause()
+        app.rows.asked.clear()
+        app.rows.may_answer.clear()
+        late = asyncio.create_task(app.table.fetch())  # noqa: TID251 - a frame of news
+        await app.rows.asked.wait()
+        app.table.show(TaskFilter(task_ids=(20, 10)), TaskSort.NEWEST)
+        app.rows.may_answer.set()
+        await late
+        assert (app.table.total, app.table.cursor_id) == (2, 20)
+
+
+async def test_moving_the_cursor_within_the_window_asks_the_engine_nothing() -> None:
+    async def test(app: TableApp, pilot: Pilot[None]) -> None:
+        await app.table.fetch()
+        app.rows.asked.clear()
+        await pilot.press("down", "down", "up", "pagedown")
+        assert not app.rows.asked.is_set()
+
+    await _with(1000, test)
 
 
 async def test_an_empty_table_says_what_to_do() -> None:

@@ -90,15 +90,13 @@ class Dashboard(Screen[None]):
         self.worker_strip.changed()
         self._shown += 1
         if self._shown % 2:
-            self.header.refresh()
-            self.timelines.changed()
-            self.events.changed()
+            for pane in (self.header, self.timelines, self.events):
+                pane.changed()
         self._entitle()
 
     def tick(self) -> None:
         """Draw what moves with time alone."""
-        self.header.refresh()
-        for pane in (self.tasks, self.worker_strip, self.timelines, self.events):
+        for pane in (self.header, self.tasks, self.worker_strip, self.timelines, self.events):
             pane.changed()
         self._entitle()
 

@@ -6,12 +6,11 @@ from collections.abc import Callable
 from itertools import islice
 
 from rich.text import Text
-from textual.widget import Widget
 
 from malbox_tui.tui.header import header_line
 from malbox_tui.tui.live import LivePicture
 from malbox_tui.tui.moment import Moment
-from malbox_tui.tui.past import log_text, timeline_axis, timeline_bar
+from malbox_tui.tui.past import bar_depends_on, log_text, timeline_axis, timeline_bar
 from malbox_tui.tui.text import fit, joined_cells, plain
 from malbox_tui.tui.widgets.line_view import LineView
 from malbox_tui.tui.worker_line import worker_line
@@ -21,10 +20,8 @@ NAMES_FROM_WIDTH = 60
 TIMELINE_SECONDS = (60.0, 300.0, 1800.0)
 
 
-class HeaderBar(Widget):
+class HeaderBar(LineView, can_focus=False):
     """The pool in one line."""
-
-    DEFAULT_CSS = "HeaderBar { height: 1; }"
 
     def __init__(self, picture: LivePicture, moment: Callable[[], Moment], host: str) -> None:
         super().__init__(id="header")
@@ -32,9 +29,13 @@ class HeaderBar(Widget):
         self._moment = moment
         self._host = host
 
-    def render(self) -> Text:
-        """See `Widget`."""
-        return header_line(self._picture.overview, self._moment(), self.size.width, self._host)
+    def line_count(self) -> int:
+        """See `LineView`."""
+        return 1
+
+    def line(self, index: int, width: int) -> Text:
+        """See `LineView`."""
+        return header_line(self._picture.overview, self._moment(), width, self._host)
 
 
 class WorkerStrip(LineView):
@@ -68,6 +69,8 @@ class Timelines(LineView):
         super().__init__(id="timelines")
         self._picture = picture
         self._moment = moment
+        self._lines: dict[int, tuple[object, Text]] = {}
+        """The line of each task that was on the screen lately, with what it was made from."""
         self.seconds = TIMELINE_SECONDS[0]
 
     def zoom(self) -> None:
@@ -89,9 +92,17 @@ class Timelines(LineView):
         """See `LineView`."""
         task = next(islice(reversed(self._picture.tasks.values()), index, None))
         moment, room = self._moment(), self._room(width)
+        made_from = (width, moment.dark, *bar_depends_on(task, self.seconds, room, moment))
+        known = self._lines.get(task.id)
+        if known is not None and known[0] == made_from:
+            return known[1]
         words = f"{task.id:>5} {task.name}" if width >= NAMES_FROM_WIDTH else f"{task.id:>5}"
         label = fit(plain(words, moment.tone("muted")), width - room - 1)
-        return joined_cells([label, timeline_bar(task, self.seconds, room, moment)])
+        line = joined_cells([label, timeline_bar(task, self.seconds, room, moment)])
+        if len(self._lines) > 4 * self.page_lines:
+            self._lines.clear()
+        self._lines[task.id] = (made_from, line)
+        return line
 
     def _room(self, width: int) -> int:
         return max(10, width - 7 - (NAME_CELLS if width >= NAMES_FROM_WIDTH else 0))

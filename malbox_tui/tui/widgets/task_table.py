@@ -8,6 +8,7 @@ import msgspec
 from rich.text import Text
 from textual.message import Message
 
+from malbox_tui.model.errors import EngineStopped
 from malbox_tui.model.queries import MAX_ROWS, TaskFilter, TaskPage, TaskQuery, TaskRecord, TaskSort
 from malbox_tui.tui import keys
 from malbox_tui.tui.columns import line_depends_on, task_header, task_line
@@ -29,13 +30,17 @@ class TaskTable(LineView, can_focus=True):
     HEADER_LINES = 1
 
     class Moved(Message):
-        """The cursor is on another task, or the window is too small for what is visible."""
+        """The window is too small for what is visible, or doesn't hold the task under the cursor."""
 
     def __init__(self, ask: Ask, moment: Callable[[], Moment], *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._ask = ask
         self._moment = moment
         self._page = _EMPTY
+        self._places: dict[int, int] = {}
+        """Where in the window each of its tasks is."""
+        self._is_behind = True
+        """What is shown is not yet what was asked for last."""
         self._lines: dict[int, tuple[TaskRecord, object, Text]] = {}
         """The line of each task of the window, with what it was made from."""
         self.hint: tuple[str, ...] = ()
@@ -56,18 +61,28 @@ class TaskTable(LineView, can_focus=True):
     @property
     def current(self) -> TaskRecord | None:
         """The task under the cursor, as it was seen last."""
-        return next((record for record in self._page.rows if record.task.id == self.cursor_id), None)
+        place = None if self.cursor_id is None else self._places.get(self.cursor_id)
+        return None if place is None else self._page.rows[place]
+
+    async def chosen(self) -> TaskRecord | None:
+        """As `current`, but of what was asked for last: when that is not there yet, it is waited for."""
+        if self._is_behind:
+            await self.fetch()
+        return self.current
 
     async def fetch(self) -> None:
-        """Ask for the window again. The cursor stays on its task, and that on its line of the screen."""
+        """Ask for the window again. The cursor stays on its task, and that on its line of the screen.
+
+        An engine that has stopped answers no more: what was seen last stays.
+        """
+        try:
+            page = await self._window()
+        except EngineStopped:
+            return
         before = self.cursor_index()
-        page = await self._ask(self._query())
-        if self.cursor_id is not None and not self._follows_top and self._place_in(page) is None:
-            around = await self._ask(msgspec.structs.replace(self._query(), around=self.cursor_id))
-            page = around if self._place_in(around) is not None else page
-        self._page = page
-        ids = {record.task.id for record in page.rows}
-        self._lines = {task_id: line for task_id, line in self._lines.items() if task_id in ids}
+        self._page, self._is_behind = page, False
+        self._places = {record.task.id: place for place, record in enumerate(page.rows)}
+        self._lines = {task_id: line for task_id, line in self._lines.items() if task_id in self._places}
         self._put_cursor(before)
         self.changed()
 
@@ -90,16 +105,16 @@ class TaskTable(LineView, can_focus=True):
 
     def cursor_index(self) -> int | None:
         """See `LineView`."""
-        place = self._place_in(self._page)
+        place = None if self.cursor_id is None else self._places.get(self.cursor_id)
         return None if place is None else self._page.offset + place
 
     def show(self, where: TaskFilter, sort: TaskSort) -> None:
         """Ask for other tasks from now on; the next `fetch` brings them."""
-        self.where, self.sort = where, sort
+        self.where, self.sort, self._is_behind = where, sort, True
 
     def put_cursor_on(self, task_id: int) -> None:
         """Put the cursor on a task; the next `fetch` brings it into the window."""
-        self.cursor_id, self._follows_top = task_id, False
+        self.cursor_id, self._follows_top, self._is_behind = task_id, False, True
         self.post_message(self.Moved())
 
     def action_cursor(self, rows: int) -> None:
@@ -136,13 +151,24 @@ class TaskTable(LineView, can_focus=True):
         self._follows_top = False
         place = index - self._page.offset
         self.show_line(index)
-        if 0 <= place < len(self._page.rows):
-            self.cursor_id = self._page.rows[place].task.id
-            self.refresh()
-        else:
-            self.cursor_id = None
-            self.refresh()
-        self.post_message(self.Moved())
+        is_there = 0 <= place < len(self._page.rows)
+        self.cursor_id = self._page.rows[place].task.id if is_there else None
+        self.changed()
+        if not is_there or not self._covers_what_is_visible():
+            self._is_behind |= not is_there
+            self.post_message(self.Moved())
+
+    async def _window(self) -> TaskPage:
+        """The window for what is visible, asked for anew when a key wanted another one meanwhile."""
+        while True:
+            query, cursor = self._query(), (self.cursor_id, self._cursor_at)
+            page = await self._ask(query)
+            if self.cursor_id is not None and not self._follows_top and not _holds(page, self.cursor_id):
+                around = await self._ask(msgspec.structs.replace(query, around=self.cursor_id))
+                page = around if _holds(around, self.cursor_id) else page
+            is_of_today = (query.where, query.sort) == (self.where, self.sort)
+            if is_of_today and (cursor == (self.cursor_id, self._cursor_at) or _holds(page, self.cursor_id)):
+                return page
 
     def _task_line(self, record: TaskRecord, width: int) -> Text:
         moment = self._moment()
@@ -180,10 +206,12 @@ class TaskTable(LineView, can_focus=True):
             self.scroll_to(y=max(0, round(self.scroll_offset.y) + now - before), animate=False, force=True)
         self._cursor_at = now
 
-    def _place_in(self, page: TaskPage) -> int | None:
-        return next((place for place, record in enumerate(page.rows) if record.task.id == self.cursor_id), None)
-
     def _covers_what_is_visible(self) -> bool:
-        top = round(self.scroll_offset.y)
-        bottom = min(top + self.page_lines, self._page.total)
-        return self._page.offset <= top and bottom <= self._page.offset + len(self._page.rows)
+        """With some lines to spare on either side, so that the next window is there before it is needed."""
+        top, spare = round(self.scroll_offset.y), self.page_lines // 2
+        first, last = max(0, top - spare), min(top + self.page_lines + spare, self._page.total)
+        return self._page.offset <= first and last <= self._page.offset + len(self._page.rows)
+
+
+def _holds(page: TaskPage, task_id: int | None) -> bool:
+    return any(record.task.id == task_id for record in page.rows)
