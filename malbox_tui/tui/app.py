@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
 
@@ -51,6 +53,7 @@ class MalboxApp(App[ShutdownMode]):
         self.adding = Adding(self, around)
         self.orders = Orders(self, around.client, around.actor, self._show_what_came_of_it)
         self._leaving: ShutdownMode | None = None
+        self._frames = 0
         self._showing = False
         self._panicked = False
 
@@ -67,9 +70,17 @@ class MalboxApp(App[ShutdownMode]):
         self.theme = DARK
         await self.push_screen(self.dashboard)
         self.run_worker(self._follow(), name="feed")
-        self.set_interval(1 / SHOWN_PER_SECOND, self.show_changes)
-        self.set_interval(1.0, self.show_time)
+        self.set_interval(1 / SHOWN_PER_SECOND, self._show_frame)
         self.adding.add(self._around.paths)
+
+    def on_ready(self) -> None:
+        """What has been loaded and built until now stays for good: a collection that looks through it all stops the console for 50 ms.
+
+        Without a terminal the process is somebody else's, and left alone.
+        """
+        if not self.is_headless:
+            gc.collect()
+            gc.freeze()
 
     def moment(self) -> Moment:
         """What cells depend on, now."""
@@ -83,10 +94,17 @@ class MalboxApp(App[ShutdownMode]):
 
     async def _follow(self) -> None:
         try:
-            await self.feed.run()
+            await self.feed.run(self.show_changes)
         except EngineStopped:
             self.feed.ended = True
         self.exit(self._leaving or ShutdownMode.GIVE_BACK)
+
+    async def _show_frame(self) -> None:
+        """Changes a few times a second, clocks once, both in one paint."""
+        self._frames += 1
+        await self.show_changes()
+        if self._frames % SHOWN_PER_SECOND == 0:
+            self.show_time()
 
     async def show_changes(self) -> None:
         """Draw what changed; one at a time, so that a slow engine is not asked twice."""
@@ -129,7 +147,7 @@ class MalboxApp(App[ShutdownMode]):
 
     async def action_open_task(self) -> None:
         """Show the task under the cursor in full."""
-        record = self.dashboard.tasks.current
+        record = await self._target()
         if record is not None and isinstance(self.screen, Dashboard):
             screen = TaskScreen(record.task.id, self._around.client, self.picture, self.moment, self._around.time_of_day)
             await self.push_screen(screen)
@@ -141,26 +159,27 @@ class MalboxApp(App[ShutdownMode]):
 
     async def action_cancel_task(self) -> None:
         """Ask, then cancel the task that is shown or under the cursor."""
-        record = self._target()
+        record = await self._target()
         if record is not None:
             await self.orders.cancel(record, self.moment())
 
     async def action_retry_task(self) -> None:
         """Analyse the content of an ended task again."""
-        record = self._target()
+        record = await self._target()
         if record is not None:
             self.orders.retry(record)
 
     async def action_priority(self, step: int) -> None:
         """Change the priority of a waiting task."""
-        record = self._target()
+        record = await self._target()
         if record is not None:
             self.orders.change_priority(record, step)
 
-    def _target(self) -> TaskRecord | None:
+    async def _target(self) -> TaskRecord | None:
+        """The task that a key means: the one that is shown or under the cursor."""
         if isinstance(self.screen, TaskScreen):
             return self.screen.record
-        return self.dashboard.tasks.current
+        return await self.dashboard.tasks.chosen()
 
     # --- keys: the pool ----------------------------------------------------------------------------------------------------------
 
@@ -213,7 +232,9 @@ class MalboxApp(App[ShutdownMode]):
     # --- leaving -----------------------------------------------------------------------------------------------------------------
 
     async def action_ask_quit(self) -> None:
-        """Leave; when something runs, ask what is to become of it."""
+        """Leave; when something runs at this moment, ask what is to become of it."""
+        with suppress(EngineStopped):
+            await self.feed.refresh()
         if self._leaving is not None:
             await self._ask_how_to_leave("The engine is stopping. Stop it harder?")
         elif self._tasks_running():

@@ -6,7 +6,7 @@ A gap (the console was too slow), and the first start, read everything anew. Whe
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from malbox_tui.model.events import Event, Gap
@@ -46,10 +46,11 @@ class Feed:
         overview = self._picture.overview
         return 0.0 if overview is None else overview.clock + (self._monotonic() - self._seen_at)
 
-    async def run(self) -> None:
-        """Follow the engine until it stops. Raises what the client raises."""
+    async def run(self, show: Callable[[], Awaitable[None]]) -> None:
+        """Follow the engine until it stops; `show` draws what was read anew, at once. Raises what the client raises."""
         while not self.ended:
             await self._seed()
+            await show()
             self.ended = await self._follow()
         self.changes = Changes(anything=True, tasks=True)
 

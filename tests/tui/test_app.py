@@ -18,6 +18,7 @@ from malbox_tui.model.commands import (
     SetPriority,
     ShutdownMode,
 )
+from malbox_tui.model.queries import TaskFilter, TaskSort
 from malbox_tui.model.task import TaskState
 from malbox_tui.tui import keys
 from malbox_tui.tui.app import MalboxApp
@@ -218,6 +219,43 @@ async def test_leaving_an_idle_console_asks_nothing() -> None:
 
     app, _ = await _play(play, ScriptedClient([record(1)]))
     assert app.return_value is ShutdownMode.GIVE_BACK
+
+
+async def test_leaving_looks_anew_whether_anything_runs() -> None:
+    async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
+        client.put(record(2), record(3))
+        await pilot.press("q")
+        await pilot.pause()
+
+    client = ScriptedClient([record(1), record(2, TaskState.RUNNING)], [worker(1, 2)])
+    app, _ = await _play(play, client)
+    assert app.return_value is ShutdownMode.GIVE_BACK
+
+
+async def test_a_key_pressed_before_the_first_window_is_there_waits_for_it() -> None:
+    app = MalboxApp(surroundings(ScriptedClient([record(7)])))
+    async with app.run_test(size=(120, 40)) as pilot:
+        app.dashboard.tasks.show(TaskFilter(task_ids=(7,)), TaskSort.NEWEST)
+        await pilot.press("enter")
+        assert isinstance(app.screen, TaskScreen)
+        assert app.screen.task_id == 7
+
+
+async def test_the_first_window_is_there_as_soon_as_the_engine_is_known() -> None:
+    app = MalboxApp(surroundings(ScriptedClient([record(7)])))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await _until(pilot, lambda: app.picture.overview is not None)
+        await pilot.pause()
+        assert app.dashboard.tasks.total == 1
+
+
+async def test_enter_after_a_filter_opens_what_the_filter_shows() -> None:
+    async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
+        await pilot.press("slash", *"needle", "enter", "enter")
+        assert isinstance(app.screen, TaskScreen)
+        assert app.screen.task_id == 2
+
+    await _play(play, ScriptedClient([record(1), record(2, TaskState.COMPLETED, b"a needle.exe"), record(3)]))
 
 
 async def test_a_lost_event_makes_the_console_read_everything_anew() -> None:
