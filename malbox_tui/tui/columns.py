@@ -95,6 +95,8 @@ def kind_cell(record: TaskRecord, moment: Moment) -> Text:
     return plain("—", moment.tone("muted")) if known is None else shown(known.kind)
 
 
+NOTE = Column("note", 28, 6, note_cell)
+
 TASK_COLUMNS: tuple[Column, ...] = (
     Column("id", 6, 0, lambda record, moment: plain(str(record.task.id), moment.tone("muted")), right=True),
     Column("pri", 4, 4, lambda record, moment: plain(str(record.task.priority)), right=True),
@@ -104,11 +106,12 @@ TASK_COLUMNS: tuple[Column, ...] = (
     Column("state", 11, 0, lambda record, moment: state_cell(record.task.state, moment)),
     Column("time", 7, 2, lambda record, moment: age_cell(record.task, moment), right=True),
     Column("verdict", 16, 1, lambda record, moment: verdict_cell(record.task.verdict, moment)),
-    Column("note", 28, 6, note_cell),
+    NOTE,
 )
 """The columns of the task table, in their order on the screen."""
 
-MIN_SAMPLE_WIDTH = 16
+MIN_SAMPLE_WIDTH, MAX_SAMPLE_WIDTH = 16, 60
+"""What the sample's name gets at least, and at most: of a very wide screen the notes get the rest."""
 
 
 def columns_for(width: int) -> tuple[tuple[Column, int], ...]:
@@ -117,7 +120,8 @@ def columns_for(width: int) -> tuple[tuple[Column, int], ...]:
     while _fixed(columns) + MIN_SAMPLE_WIDTH > width and any(column.rank for column in columns):
         columns.remove(max(columns, key=lambda column: column.rank))
     left = max(width - _fixed(columns), MIN_SAMPLE_WIDTH)
-    return tuple((column, column.width or left) for column in columns)
+    for_notes = max(0, left - MAX_SAMPLE_WIDTH) if NOTE in columns else 0
+    return tuple((column, column.width + for_notes if column is NOTE else column.width or left - for_notes) for column in columns)
 
 
 def _fixed(columns: Sequence[Column]) -> int:

@@ -27,6 +27,11 @@ def timeline_axis(seconds: float, width: int, moment: Moment) -> Text:
     return plain("".join(line)[-width:], moment.tone("muted"))
 
 
+def timeline_legend() -> str:
+    """What the letters of the bars stand for."""
+    return "  ".join(f"{look.letter} {look.word}" for state, look in STATES.items() if not state.is_final)
+
+
 def timeline_bar(task: LiveTask, seconds: float, width: int, moment: Moment) -> Text:
     """The task's states over the last `seconds`, a cell for each `seconds / width`: letter and colour of the state it was in at the
     cell's end; the mark of its end where it ended. The bar moves by whole cells."""

@@ -12,15 +12,18 @@ from malbox_tui.tui.live import LiveTask
 from malbox_tui.tui.moment import Moment
 from malbox_tui.tui.text import clock_time, fit, joined_cells, plain
 
+KIND_FROM_WIDTH = 44
+"""Below, the kind of worker gives way to what it does: times and deadlines are not to be cut off."""
+
 
 def worker_line(worker: WorkerView, task: LiveTask | None, group: GroupView | None, moment: Moment, width: int) -> Text:
     """One worker: id, kind, state, and what it works on with the deadline, or how long it idles."""
-    head = [
-        plain(worker.id[:8], moment.tone("muted")),
-        fit(plain("base" if worker.kind is WorkerKind.BASELINE else "demand", moment.tone("muted")), 6),
-    ]
+    head = [plain(worker.id[:8], moment.tone("muted"))]
+    if width >= KIND_FROM_WIDTH:
+        head.append(fit(plain("base" if worker.kind is WorkerKind.BASELINE else "demand", moment.tone("muted")), 6))
     if worker.state is WorkerState.IDLE or worker.task_id is None:
-        return fit(joined_cells([*head, _idle_part(worker, group, moment)]), width)
+        head_cells = joined_cells(head).cell_len
+        return fit(joined_cells([*head, _idle_part(worker, group, moment, width - head_cells - 1)]), width)
     state = STATES[task.state if task is not None and task.state.is_owned else TaskState.INITIALIZING]
     elapsed = moment.now - (task.spans[-1].start if task is not None and task.spans else worker.since)
     fixed = joined_cells(
@@ -32,13 +35,15 @@ def worker_line(worker: WorkerView, task: LiveTask | None, group: GroupView | No
     return fit(joined_cells([fixed, name, timing]), width)
 
 
-def _idle_part(worker: WorkerView, group: GroupView | None, moment: Moment) -> Text:
+def _idle_part(worker: WorkerView, group: GroupView | None, moment: Moment, room: int) -> Text:
+    """How long it idles and, of a demand worker, when it leaves: in as many words as there is room for, that time last of all."""
     idle = max(0.0, moment.now - worker.since)
-    text = plain("○ idle ", moment.tone("muted"))
-    text.append(clock_time(idle), moment.tone("muted"))
+    words = [f"○ idle {clock_time(idle)}", "○ idle"]
     if worker.kind is WorkerKind.DEMAND and group is not None:
-        text.append(f", leaves in {clock_time(group.idle_timeout_s - idle)}", moment.tone("muted"))
-    return text
+        left = clock_time(group.idle_timeout_s - idle)
+        words = [f"{words[0]}, leaves in {left}", f"○ idle, leaves in {left}", f"○ leaves in {left}", f"○ {left} left", *words]
+    fitting = next((text for text in words if len(text) <= room), words[-1])
+    return plain(fitting, moment.tone("muted"))
 
 
 def _deadline_part(task: LiveTask | None, elapsed: float, moment: Moment, room: int) -> Text:

@@ -207,6 +207,9 @@ def reported() -> ScriptedClient:
     """A malicious task with a report that has many kinds of blocks."""
     client = busy()
     client.results["430/yara-x/report"] = json.dumps(REPORT).encode()
+    for plugin, summary in (("digests", "5 digests"), ("file-type", "DOS executable (COM)")):
+        short = {"schema_version": 1, "plugin": {"id": plugin, "version": "0.1.0"}, "summary": summary}
+        client.results[f"430/{plugin}/report"] = json.dumps(short).encode()
     return client
 
 
@@ -277,6 +280,7 @@ SCENES: tuple[Scene, ...] = (
     Scene("empty-80x24", SMALL, empty),
     Scene("empty-120x40", NORMAL, empty),
     Scene("dashboard-80x24", SMALL, told),
+    Scene("dashboard-100x30", (100, 30), told),
     Scene("dashboard-120x40", NORMAL, told, in_readme=True),
     Scene("dashboard-160x48", WIDE, told),
     Scene("dashboard-60x18", NARROW, told),

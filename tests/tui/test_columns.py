@@ -17,6 +17,7 @@ from malbox_tui.model.sample import Sample, SampleName
 from malbox_tui.model.task import EndedBy, Task, TaskState
 from malbox_tui.model.worker import WorkerKind, WorkerState, WorkerView
 from malbox_tui.tui.columns import (
+    MAX_SAMPLE_WIDTH,
     TASK_COLUMNS,
     columns_for,
     task_header,
@@ -75,6 +76,13 @@ def test_narrow_screens_lose_columns_in_order_and_never_the_essential_ones() -> 
     for narrow, wide in [(40, 60), (60, 80), (80, 100), (100, 200)]:
         assert set(titles[narrow]) <= set(titles[wide])
     assert "verdict" in titles[60]
+
+
+def test_a_wide_screen_is_for_notes_when_names_have_room_enough() -> None:
+    widths = {column.title: cells for column, cells in columns_for(250)}
+    assert widths["sample"] == MAX_SAMPLE_WIDTH
+    assert widths["note"] > 100
+    assert sum(widths.values()) + len(widths) - 1 == 250
 
 
 def test_markup_in_a_name_is_text() -> None:
@@ -152,13 +160,29 @@ def test_an_idle_worker_says_when_it_leaves_and_a_baseline_one_does_not() -> Non
     assert base.plain.rstrip() == "a1b2c3d4 base   ○ idle 0:41"
 
 
-@pytest.mark.parametrize("width", [30, 50, 80, 120])
+@pytest.mark.parametrize(
+    ("width", "words"),
+    [
+        (44, "demand ○ idle 0:41, leaves in 0:19"),
+        (36, "○ idle 0:41, leaves in 0:19"),
+        (31, "○ idle, leaves in 0:19"),
+        (26, "○ leaves in 0:19"),
+        (20, "○ 0:19 left"),
+    ],
+)
+def test_on_a_narrow_screen_an_idle_worker_says_less_but_always_when_it_leaves(width: int, words: str) -> None:
+    line = worker_line(_worker(), None, GROUP, MOMENT, width)
+    assert line.plain.rstrip() == f"a1b2c3d4 {words}"
+    assert line.cell_len == width
+
+
+@pytest.mark.parametrize("width", [30, 36, 50, 80, 120])
 def test_a_busy_worker_shows_its_task_its_stage_and_how_long_it_may_take(width: int) -> None:
     task = LiveTask(431, "invoice_2211.doc", TaskState.RUNNING, [Span(TaskState.RUNNING, 958.0)], timeout_s=300.0)
     line = worker_line(_worker(state=WorkerState.BUSY, task_ids=(431,)), task, GROUP, MOMENT, width)
     assert line.cell_len == width
     assert "● running" in line.plain
-    if width >= 50:
+    if width >= 36:
         assert "#431" in line.plain
         assert "0:42" in line.plain
         assert "…" not in line.plain

@@ -17,6 +17,7 @@ from malbox_tui.tui import keys
 from malbox_tui.tui.feed import Changes
 from malbox_tui.tui.live import LivePicture
 from malbox_tui.tui.moment import Moment
+from malbox_tui.tui.past import timeline_legend
 from malbox_tui.tui.text import plain, sentence
 from malbox_tui.tui.widgets.panes import EventLog, HeaderBar, Timelines, WorkerStrip
 from malbox_tui.tui.widgets.task_table import Ask, TaskTable
@@ -79,6 +80,7 @@ class Dashboard(Screen[None]):
         """Titles, and the focus on the tasks."""
         self.worker_strip.border_title = "Workers"
         self.timelines.border_title = "Timelines"
+        self.timelines.border_subtitle = timeline_legend()
         self.events.border_title = "Events"
         self.tasks.focus()
         self._entitle()
