@@ -14,7 +14,7 @@ from malbox_tui.engine.cancellation import CancelReason, CancelToken
 from malbox_tui.engine.executor import Attempt
 from malbox_tui.engine.lifecycle import Lifecycle
 from malbox_tui.engine.machine_pool import MachinePool
-from malbox_tui.engine.queue import TaskQueue
+from malbox_tui.engine.queue import MAX_PRIORITY
 from malbox_tui.engine.waiting import WaitingRoom
 from malbox_tui.engine.worker_pool import WorkerPool
 from malbox_tui.model.commands import (
@@ -39,7 +39,6 @@ from malbox_tui.model.task import EndedBy, TaskState, Trigger
 from malbox_tui.ports import Clock, LimitsStore, NewTask, Store
 
 REMEMBERED_KEYS = 1000
-MAX_PRIORITY = 1_000_000
 OPERATOR = "operator"
 """The cause of a pause that a person asked for."""
 
@@ -53,7 +52,6 @@ class CommandDesk:
         lifecycle: Lifecycle,
         store: Store,
         wall: Clock,
-        queue: TaskQueue,
         pool: WorkerPool,
         machines: MachinePool,
         waiting: WaitingRoom,
@@ -65,7 +63,6 @@ class CommandDesk:
         self._lifecycle = lifecycle
         self._store = store
         self._wall = wall
-        self._queue = queue
         self._pool = pool
         self._machines = machines
         self._waiting = waiting
@@ -91,8 +88,10 @@ class CommandDesk:
         """Carry out a command, or give the answer that its key had before (of the latest `REMEMBERED_KEYS`)."""
         if not command.key:
             return await self._carry_out(command)
-        if (earlier := self._answered.get(command.key)) is not None:
-            return await asyncio.shield(earlier)
+        while (earlier := self._answered.get(command.key)) is not None:
+            await asyncio.wait({earlier})
+            if not earlier.cancelled():
+                return earlier.result()
         answer: asyncio.Future[CommandOutcome] = asyncio.get_running_loop().create_future()
         self._answered[command.key] = answer
         if len(self._answered) > REMEMBERED_KEYS:
@@ -116,7 +115,8 @@ class CommandDesk:
     # --- tasks -------------------------------------------------------------------------------------------------------------------
 
     async def _cancel_tasks(self, action: CancelTasks, actor: str) -> CommandOutcome:
-        return _summed("canceled", [await self._cancel(task_id, action.expected, actor) for task_id in action.task_ids])
+        targets = [await _each(task_id, self._cancel(task_id, action.expected, actor)) for task_id in action.task_ids]
+        return _summed("canceled", targets)
 
     async def _cancel(self, task_id: int, expected: TaskState | None, actor: str) -> TargetResult:
         while True:
@@ -130,6 +130,9 @@ class CommandDesk:
                 return _not_done(task_id, f"Task {task_id} is already {state}.")
             if (token := self._tokens.get(task_id)) is not None:
                 return self._cancel_attempt(task_id, token, actor)
+            if state.is_owned:
+                problem = f"Task {task_id} is {state}, and no worker here holds it; it is put right when its lease runs out."
+                return _not_done(task_id, problem)
             try:
                 await self._lifecycle.end_pending(
                     record.task, Trigger.CANCEL, EndedBy.USER, f"Canceled by {actor} while it waited."
@@ -137,7 +140,6 @@ class CommandDesk:
             except StaleTask:
                 # A worker took it between the look and the write; look again.
                 continue
-            self._queue.discard(task_id)
             return TargetResult(task_id, True, f"Task {task_id} is canceled.")
 
     def _cancel_attempt(self, task_id: int, token: CancelToken, actor: str) -> TargetResult:
@@ -151,7 +153,8 @@ class CommandDesk:
     async def _set_priority(self, action: SetPriority, _actor: str) -> CommandOutcome:
         if abs(action.priority) > MAX_PRIORITY:
             raise RefusedCommand(f"Priority {action.priority}: it must be between {-MAX_PRIORITY} and {MAX_PRIORITY}.")
-        return _summed("re-ordered", [await self._reprioritize(task_id, action.priority) for task_id in action.task_ids])
+        targets = [await _each(task_id, self._reprioritize(task_id, action.priority)) for task_id in action.task_ids]
+        return _summed("re-ordered", targets)
 
     async def _reprioritize(self, task_id: int, priority: int) -> TargetResult:
         record = await self._record(task_id)
@@ -163,11 +166,10 @@ class CommandDesk:
             await self._lifecycle.set_priority(record.task, priority)
         except StaleTask as error:
             return _not_done(task_id, str(error))
-        self._queue.reprioritize(task_id, priority)
         return TargetResult(task_id, True, f"Task {task_id} has priority {priority}.")
 
     async def _retry_tasks(self, action: RetryTasks, _actor: str) -> CommandOutcome:
-        return _summed("retried", [await self._retry(task_id) for task_id in action.task_ids])
+        return _summed("retried", [await _each(task_id, self._retry(task_id)) for task_id in action.task_ids])
 
     async def _retry(self, task_id: int) -> TargetResult:
         record = await self._record(task_id)
@@ -213,10 +215,10 @@ class CommandDesk:
         return CommandOutcome(done=True, message=where)
 
     async def _disable_machines(self, action: DisableMachines, actor: str) -> CommandOutcome:
-        return _told([self._machines.disable(name, actor) for name in action.machines])
+        return _told(self._machines.disable(action.machines, actor))
 
     async def _enable_machines(self, action: EnableMachines, _actor: str) -> CommandOutcome:
-        return _told([self._machines.enable(name) for name in action.machines])
+        return _told(self._machines.enable(action.machines))
 
     async def _pause(self, _action: PausePool, actor: str) -> CommandOutcome:
         self._pool.hold(OPERATOR, f"paused by {actor}")
@@ -235,12 +237,20 @@ class CommandDesk:
         return CommandOutcome(done=True, message=f"Stopping ({action.mode.value.replace('_', ' ')}).")
 
 
+async def _each(task_id: int, act: Awaitable[TargetResult]) -> TargetResult:
+    """What became of one target; a store that fails at it takes nothing from what was done to the others."""
+    try:
+        return await act
+    except StoreError as error:
+        return _not_done(task_id, f"Task {task_id} was left alone: {error}")
+
+
 def _not_done(task_id: int, message: str) -> TargetResult:
     return TargetResult(task_id, False, message)
 
 
-def _told(messages: list[str]) -> CommandOutcome:
-    return CommandOutcome(done=bool(messages), message=" ".join(messages) or "No machine was named.")
+def _told(message: str) -> CommandOutcome:
+    return CommandOutcome(done=bool(message), message=message or "No machine was named.")
 
 
 def _summed(verb: str, targets: list[TargetResult]) -> CommandOutcome:

@@ -10,13 +10,16 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from malbox_tui.config.settings import Settings
 from malbox_tui.engine import clock
 from malbox_tui.engine.bus import Bus, replayed_then_live
 from malbox_tui.engine.cancellation import CancelReason, CancelToken
+from malbox_tui.engine.closing import close_all
 from malbox_tui.engine.commands import CommandDesk
-from malbox_tui.engine.executor import Attempt, Executor, Stores
+from malbox_tui.engine.driver import Driver
+from malbox_tui.engine.executor import Executor, Stores
 from malbox_tui.engine.leases import LeaseKeeper
 from malbox_tui.engine.lifecycle import Lifecycle
 from malbox_tui.engine.machine_care import MachineCare
@@ -28,17 +31,15 @@ from malbox_tui.engine.store_health import StoreHealth
 from malbox_tui.engine.submission import SubmissionDesk
 from malbox_tui.engine.tracker import TaskTracker
 from malbox_tui.engine.waiting import WaitingRoom
-from malbox_tui.engine.worker import Assignment, Worker
 from malbox_tui.engine.worker_pool import WorkerPool
 from malbox_tui.model import events as news
 from malbox_tui.model.commands import Command, CommandOutcome, ShutdownMode
-from malbox_tui.model.errors import ConfigError, EngineStopped, LeaseLost, StoreError
+from malbox_tui.model.errors import ConfigError, EngineStopped, StoreError
 from malbox_tui.model.events import Event, Gap, Position
 from malbox_tui.model.overview import Overview
 from malbox_tui.model.queries import MAX_ROWS, TaskPage, TaskQuery
 from malbox_tui.model.report import ResultRef
 from malbox_tui.model.submission import Account, Offer, Receipt, SubmissionOptions
-from malbox_tui.model.task import Claim
 from malbox_tui.ports import (
     Clock,
     LimitsStore,
@@ -86,12 +87,13 @@ class Engine:
         self._queue = TaskQueue()
         self._root = CancelToken()
         self._tokens: dict[int, CancelToken] = {}
-        """Taken tasks, from before their claim until after their end."""
-        self._attempts: dict[int, Attempt] = {}
+        """Of the tasks that workers hold; the worker pool keeps it."""
         self._stop_mode: ShutdownMode | None = None
         self._stop_asked: asyncio.Future[None] | None = None
         self._cut: asyncio.Future[None] | None = None
         """Cancelled when a stop has taken as long as it may."""
+        self._alarms: list[asyncio.TimerHandle] = []
+        self._is_open = False
         self._closed = False
         self._position = Position("", 0, 0)
         self._counts = TaskCounts({}, {})
@@ -101,18 +103,28 @@ class Engine:
         self._lifecycle = Lifecycle(
             adapters.store, self._health, adapters.wall, self._tracker, settings.analysis.lease_s, self._on_pending
         )
-        self._machines = MachinePool(
-            adapters.machinery,
-            MachineCare(adapters.machinery, settings.machinery, self._tracker),
-            adapters.wall,
-            self.announce,
-            self._on_machine_ready,
-        )
+        care = MachineCare(adapters.machinery, settings.machinery, self._tracker)
+        self._machines = MachinePool(adapters.machinery, care, adapters.wall, self.announce, self._on_machine_ready)
         stores = Stores(adapters.store, adapters.quarantine, adapters.results, self._health)
-        self._executor = Executor(self._lifecycle, stores, adapters.runner, self._machines, settings.machinery.max_attempts)
-        self._recovery = Recovery(adapters.store, self._lifecycle, adapters.results, settings.analysis.max_crashes)
+        self._recovery = Recovery(adapters.store, self._lifecycle, adapters.results, self._health, settings.analysis.max_crashes)
+        self._driver = Driver(
+            lifecycle=self._lifecycle,
+            executor=Executor(stores, adapters.runner, self._machines, settings.machinery.max_attempts),
+            recovery=self._recovery,
+            store=adapters.store,
+            health=self._health,
+            machines=self._machines,
+            kept_out=lambda group: self._pool.groups[group].kept_out(self._plugins),
+        )
         self._leases = LeaseKeeper(
-            adapters.store, adapters.wall, settings.analysis.lease_s, self._attempts, self._tokens, self._recovery
+            store=adapters.store,
+            health=self._health,
+            wall=adapters.wall,
+            lease_s=settings.analysis.lease_s,
+            attempts=self._driver.attempts,
+            in_hand=self._tokens.keys(),
+            recovery=self._recovery,
+            on_pending=self._on_pending,
         )
         self._pool = WorkerPool(
             groups=settings.groups(),
@@ -121,7 +133,8 @@ class Engine:
             wall=adapters.wall,
             tracker=self._tracker,
             root=self._root,
-            attempt=self._attempt,
+            tokens=self._tokens,
+            attempt=self._driver.drive,
             announce=self.announce,
             on_shrunk=self._on_shrunk,
         )
@@ -130,12 +143,11 @@ class Engine:
             lifecycle=self._lifecycle,
             store=adapters.store,
             wall=adapters.wall,
-            queue=self._queue,
             pool=self._pool,
             machines=self._machines,
             waiting=self._waiting,
             limits=adapters.limits,
-            attempts=self._attempts,
+            attempts=self._driver.attempts,
             tokens=self._tokens,
             stop=self.stop,
         )
@@ -154,16 +166,23 @@ class Engine:
         """Live until `stop`; returns the ids of tasks that could not be stopped in time and stay owned (none, in good order)."""
         loop = asyncio.get_running_loop()
         self._stop_asked, self._cut = loop.create_future(), loop.create_future()
+        if self._stop_mode is not None:
+            self._stop_asked.set_result(None)
         try:
-            identity, recovered = await self._open()
+            if (opened := await self._open_or_stop(self._stop_asked)) is None:
+                return []
+            identity, recovered = opened
             self.announce(news.EngineStarted(recovered=recovered))
+            if self._stop_mode is not None:
+                self.announce(news.EngineStopping(mode=self._stop_mode))
             async with asyncio.TaskGroup() as services:
                 keeping = services.create_task(self._leases.run(), name="lease keeper")
                 log.info("engine %s epoch %d ready, %d tasks recovered", identity.engine_id, identity.epoch, recovered)
-                self._pool.balance()
+                self._is_open = True
+                self._pool.begin()
                 on_ready()
                 await self._stop_asked
-                left = await self._end_work()
+                left = await self._end_work(self._cut)
                 keeping.cancel()
             return left
         finally:
@@ -172,25 +191,26 @@ class Engine:
     def stop(self, mode: ShutdownMode, within_s: float | None = None) -> None:
         """End: finish what runs (drain), return it to the queue, or cancel it. Idempotent; a harder mode hardens a softer one.
 
-        A drain that takes longer than `within_s` gives back what is left; None: it takes as long as it takes.
+        A drain that takes longer than `within_s` gives back what is left; None: it takes as long as it takes. Before the engine is
+        ready, it ends as soon as it is.
         """
-        if mode is ShutdownMode.DRAIN and within_s is not None and not self._closed:
-            clock.alarm(within_s, lambda: self.stop(ShutdownMode.GIVE_BACK))
+        if self._closed:
+            return
+        if mode is ShutdownMode.DRAIN and within_s is not None:
+            self._alarms.append(clock.alarm(within_s, lambda: self.stop(ShutdownMode.GIVE_BACK)))
         order = list(ShutdownMode)
         if self._stop_mode is not None and order.index(mode) <= order.index(self._stop_mode):
             return
         self._stop_mode = mode
-        self.announce(news.EngineStopping(mode=mode))
+        if self._is_open:
+            self.announce(news.EngineStopping(mode=mode))
         self._pool.drain()
         if mode is ShutdownMode.CANCEL:
             for token in list(self._tokens.values()):
                 token.cancel(CancelReason.USER, "the shutdown")
         if mode is not ShutdownMode.DRAIN:
             self._root.cancel(CancelReason.SHUTDOWN)
-            self._pool.balance()
-            if (cut := self._cut) is not None:
-                limit_s = self._settings.analysis.cancel_grace_s + STOP_MARGIN_S
-                clock.alarm(limit_s, lambda: cut.cancel())
+            self._alarms.append(clock.alarm(self._settings.analysis.cancel_grace_s + STOP_MARGIN_S, self._cut_what_is_left))
         if self._stop_asked is not None and not self._stop_asked.done():
             self._stop_asked.set_result(None)
 
@@ -259,6 +279,15 @@ class Engine:
 
     # --- private -----------------------------------------------------------------------------------------------------------------
 
+    async def _open_or_stop(self, stop_asked: asyncio.Future[None]) -> tuple[StoreIdentity, int] | None:
+        """Open everything; None when a stop was asked for and this still was not done soon after."""
+        opening = self._tracker.spawn(self._open(), name="opening")
+        first: set[asyncio.Future[Any]] = {opening, stop_asked}
+        await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
+        if not opening.done():
+            await asyncio.wait({opening}, timeout=STOP_MARGIN_S)
+        return await opening if opening.done() else None
+
     async def _open(self) -> tuple[StoreIdentity, int]:
         adapters = self._adapters
         await adapters.quarantine.open()
@@ -269,78 +298,55 @@ class Engine:
         self._plugins = tuple(plugin.name for plugin in await adapters.runner.open())
         self._check_plugin_lists()
         recovered = await self._recovery.recover()
-        self._queue.load(entry for entry in await adapters.store.pending() if entry.task_id not in self._queue)
+        self._queue.load(await adapters.store.pending())
         await self._machines.open()
         return identity, recovered
 
-    async def _end_work(self) -> list[int]:
+    async def _end_work(self, cut: asyncio.Future[None]) -> list[int]:
         """Wait for the workers to leave. Nothing bounds a drain but its hardening: the operator sees what it waits for."""
-        assert self._cut is not None
-        await asyncio.wait({self._pool.emptied(), self._cut}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({self._pool.emptied(), cut}, return_when=asyncio.FIRST_COMPLETED)
         left = sorted(self._tokens)
         if left:
             log.error("tasks %s did not stop in time; the next start recovers them", left)
         return left
 
+    def _cut_what_is_left(self) -> None:
+        if self._cut is not None:
+            self._cut.cancel()
+
     async def _close(self) -> None:
+        """Let go of everything, in a bounded time whatever the adapters do. Raises the first error of theirs, at the end."""
         self._closed = True
+        for alarm in self._alarms:
+            alarm.cancel()
+        self._pool.drain()
+        self._machines.let_be()
         self._tracker.cancel()
         if stuck := await self._tracker.wait(STOP_MARGIN_S):
             log.error("could not be ended: %s", stuck)
-        await self._machines.close()
         adapters = self._adapters
-        await adapters.runner.close()
-        await adapters.quarantine.close()
-        await adapters.results.close()
-        await adapters.store.close()
-        self._bus.close()
-
-    async def _attempt(self, worker: Worker, assignment: Assignment) -> bool:
-        task_id = assignment.entry.task_id
-        token = worker.token.child()
-        self._tokens[task_id] = token
         try:
-            claim = await self._claim(worker, assignment)
-            if claim is None:
-                return False
-            kept_out = self._pool.groups[worker.group].kept_out(self._plugins)
-            attempt = self._attempts[task_id] = Attempt(claim, token, assignment.lease, kept_out)
-            await self._drive(attempt)
-            return True
+            disks = (adapters.quarantine.close, adapters.results.close, adapters.store.close)
+            await close_all(self._tracker, (self._machines.close, adapters.runner.close, *disks))
         finally:
-            self._attempts.pop(task_id, None)
-            self._tokens.pop(task_id, None)
-            if assignment.lease is not None:
-                self._machines.release(assignment.lease)
-
-    async def _claim(self, worker: Worker, assignment: Assignment) -> Claim | None:
-        """The claim; None when it is lost. One that the store can't take goes back to the queue until the store works."""
-        entry, lease = assignment.entry, assignment.lease
-        try:
-            return await self._lifecycle.claim(entry.task_id, worker.id, None if lease is None else lease.machine.name)
-        except StoreError as error:
-            self._health.failed(error)
-            self._queue.push(entry)
-            return None
-
-    async def _drive(self, attempt: Attempt) -> None:
-        task_id = attempt.claim.task.id
-        handle = self._tracker.spawn(self._executor.run(attempt), name=f"attempt at task {task_id}")
-        await asyncio.wait({handle})
-        if handle.cancelled() or (error := handle.exception()) is None:
-            return
-        if isinstance(error, LeaseLost):
-            log.warning("%s", error)
-            return
-        log.error("the attempt at task %d broke", task_id, exc_info=error)
-        await self._recovery.after_break(attempt.claim)
+            self._bus.close()
 
     def _on_commit(self, events: Sequence[Event]) -> None:
         for event in events:
+            self._follow(event.body)
             self._counts.apply(event.body)
             self._throughput.apply(event)
         self._position = events[-1].position
         self._bus.publish(events)
+
+    def _follow(self, body: news.EventBody) -> None:
+        """Keep the queue as the store has it, in the order of the commits, which is not that of the answers."""
+        if isinstance(body, news.TaskPriorityChanged):
+            self._queue.reprioritize(body.task_id, body.priority)
+        elif isinstance(body, news.TaskStarting):
+            self._queue.forget(body.task_id)
+        elif isinstance(body, news.TaskEnded) and not self._counts.is_owned(body.task_id):
+            self._queue.end(body.task_id)
 
     def _on_pending(self, entry: PendingEntry) -> None:
         self._queue.push(entry)
@@ -370,10 +376,19 @@ class Engine:
 
     async def _stored_events(self, after: Position) -> AsyncIterator[Event]:
         seq = after.seq
-        while page := await self._adapters.store.events(seq, MAX_ROWS):
+        while page := await self._events_page(seq):
             for event in page:
                 yield event
             seq = page[-1].position.seq
+
+    async def _events_page(self, after: int) -> Sequence[Event]:
+        """Nothing when the engine has ended meanwhile."""
+        try:
+            return () if self._closed else await self._adapters.store.events(after, MAX_ROWS)
+        except StoreError:
+            if self._closed:
+                return ()
+            raise
 
     def _check_alive(self) -> None:
         if self._closed:

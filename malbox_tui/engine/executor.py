@@ -7,20 +7,33 @@ the queue (or another attempt owns it), and nothing of a plugin is still running
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from malbox_tui.engine import clock
 from malbox_tui.engine.cancellation import CancelReason, CancelToken, Interrupted
 from malbox_tui.engine.guest_run import GuestFindings, GuestRun
-from malbox_tui.engine.lifecycle import Lifecycle
+from malbox_tui.engine.lifecycle import OwnedTask
 from malbox_tui.engine.machine import MachineLease
 from malbox_tui.engine.machine_pool import MachinePool
-from malbox_tui.engine.outcome import Conclusion, GivenBack, Happened, conclude, conclude_machine_failure
+from malbox_tui.engine.outcome import Conclusion, GivenBack, Happened, conclude, conclude_failure, conclude_machine_failure
 from malbox_tui.engine.store_health import StoreHealth
 from malbox_tui.model.errors import MachineError, MalboxError, SampleChanged, SampleMissing, StoreError, StoreFull
 from malbox_tui.model.task import Claim, EndedBy, Outcome, Task, TaskState
-from malbox_tui.ports import Findings, GuestSession, PluginBench, PluginJob, PluginRunner, Quarantine, ResultStore, Store
+from malbox_tui.ports import (
+    Findings,
+    GuestSession,
+    PendingEntry,
+    PluginBench,
+    PluginJob,
+    PluginRunner,
+    Quarantine,
+    ResultStore,
+    Store,
+)
+
+log = logging.getLogger(__name__)
 
 SAMPLE_NAME = "sample"
 """What a sample is called where plugins and guests see it: its own name never becomes part of a path."""
@@ -32,10 +45,11 @@ SESSION_LIMIT_S = 5.0
 class Attempt:
     """One try at one task. `token` ends it; `outcome` is None until it is decided. `lease` is the machine reserved for it.
 
-    `kept_out` maps plugins that the worker's group keeps out to the reason.
+    `owned` moves the task. `kept_out` maps plugins that the worker's group keeps out to the reason.
     """
 
     claim: Claim
+    owned: OwnedTask
     token: CancelToken
     lease: MachineLease | None = None
     kept_out: Mapping[str, str] = field(default_factory=dict)
@@ -55,46 +69,46 @@ class Stores:
 class Executor:
     """Drives attempts, any number at a time. After `max_machine_failures` machines have failed a task, it fails."""
 
-    def __init__(
-        self, lifecycle: Lifecycle, stores: Stores, runner: PluginRunner, machines: MachinePool, max_machine_failures: int
-    ) -> None:
-        self._lifecycle = lifecycle
+    def __init__(self, stores: Stores, runner: PluginRunner, machines: MachinePool, max_machine_failures: int) -> None:
         self._stores = stores
         self._runner = runner
         self._machines = machines
         self._max_machine_failures = max_machine_failures
 
-    async def run(self, attempt: Attempt) -> None:
-        """Drive a claimed task to its end, or back to the queue. Raises `LeaseLost` when another attempt has it by then."""
+    async def run(self, attempt: Attempt) -> PendingEntry | None:
+        """Drive a claimed task to its end, or back: then what is to be queued again is returned.
+
+        Raises `LeaseLost` when another attempt has it by then. Whatever else is raised, the task still is the attempt's.
+        """
         place = _Place(self._runner, self._machines, attempt.lease)
         try:
-            await self._drive(attempt, place)
+            return await self._drive(attempt, place)
         finally:
             await place.leave()
 
-    async def _drive(self, attempt: Attempt, place: _Place) -> None:
-        task = attempt.claim.task
+    async def _drive(self, attempt: Attempt, place: _Place) -> PendingEntry | None:
+        owned = attempt.owned
         findings, conclusion = Findings(()), None
         try:
             async with attempt.token.interrupts():
                 bench = await place.take()
-                await self._lay_out(task, bench)
+                await self._lay_out(owned.task, bench)
                 if attempt.lease is not None:
-                    task = self._lifecycle.begin_preparing(task)
+                    owned.begin_preparing()
                     await place.bring_up()
-            task = self._lifecycle.begin_running(task)
+            owned.begin_running()
             findings, happened = await self._run_everything(attempt, bench, place)
-            conclusion = conclude(task, attempt.token, happened)
+            conclusion = conclude(owned.task, attempt.token, happened)
         except Interrupted:
-            conclusion = conclude(task, attempt.token, Happened(findings.runs))
+            conclusion = conclude(owned.task, attempt.token, Happened(findings.runs))
         except MachineError as error:
             place.machine_failure = error.problem
-            conclusion = conclude_machine_failure(task, attempt.token, error, self._max_machine_failures)
+            conclusion = conclude_machine_failure(owned.task, attempt.token, error, self._max_machine_failures)
         except (SampleMissing, SampleChanged) as error:
-            conclusion = Outcome(TaskState.FAILED, EndedBy.SAMPLE_CHANGED, str(error))
+            conclusion = conclude_failure(attempt.token, Outcome(TaskState.FAILED, EndedBy.SAMPLE_CHANGED, str(error)))
         except MalboxError as error:
-            conclusion = Outcome(TaskState.FAILED, EndedBy.PLUGIN_ERROR, str(error))
-        await self._stop(attempt, task, place, findings, conclusion)
+            conclusion = conclude_failure(attempt.token, Outcome(TaskState.FAILED, EndedBy.PLUGIN_ERROR, str(error)))
+        return await self._stop(attempt, place, findings, conclusion)
 
     async def _lay_out(self, task: Task, bench: PluginBench) -> None:
         """Put the sample into the inbox. A full disk is waited for, since someone frees it; nobody mends another fault unasked."""
@@ -115,10 +129,11 @@ class Executor:
         limit = attempt.token.child()
         alarm = clock.alarm(task.timeout_s, lambda: limit.cancel(CancelReason.TIMEOUT))
         try:
-            if place.session is None:
+            if attempt.lease is None or place.session is None:
                 findings, guest = await bench.run(job, limit), None
             else:
-                findings, guest = await self._on_both_sides(bench, place.session, job, limit)
+                machine = attempt.lease.machine.name
+                findings, guest = await self._on_both_sides(bench, place.session, machine, job, limit)
         finally:
             alarm.cancel()
         if guest is not None:
@@ -127,9 +142,9 @@ class Executor:
         return findings, Happened(findings.runs, timed_out, None if guest is None else guest.lost)
 
     async def _on_both_sides(
-        self, bench: PluginBench, session: GuestSession, job: PluginJob, limit: CancelToken
+        self, bench: PluginBench, session: GuestSession, machine: str, job: PluginJob, limit: CancelToken
     ) -> tuple[Findings, GuestFindings]:
-        guest = GuestRun(session, self._stores.results)
+        guest = GuestRun(session, self._stores.results, machine)
         try:
             async with asyncio.TaskGroup() as sides:
                 here = sides.create_task(bench.run(job, limit))
@@ -138,11 +153,12 @@ class Executor:
             raise failures.exceptions[0] from failures
         return here.result(), there.result()
 
-    async def _stop(self, attempt: Attempt, task: Task, place: _Place, findings: Findings, conclusion: Conclusion) -> None:
-        token, stores = attempt.claim.token, self._stores
+    async def _stop(self, attempt: Attempt, place: _Place, findings: Findings, conclusion: Conclusion) -> PendingEntry | None:
+        owned, token, stores = attempt.owned, attempt.claim.token, self._stores
+        task = owned.task
         if isinstance(conclusion, Outcome):
             attempt.outcome = conclusion
-            task = self._lifecycle.begin_stopping(task, conclusion)
+            owned.begin_stopping(conclusion)
             await place.leave()
             identification = findings.identification
             if identification is not None:
@@ -150,12 +166,13 @@ class Executor:
                     lambda: stores.store.identify(task.sha256, identification), f"task {task.id}: its kind"
                 )
             await stores.health.insist(lambda: stores.results.settle(task.id, token), f"task {task.id}: its results")
-            await self._lifecycle.settle(task)
-        else:
-            await place.leave()
-            await stores.health.insist(lambda: stores.results.discard(task.id, token), f"task {task.id}: the end of its attempt")
-            if isinstance(conclusion, GivenBack):
-                await self._lifecycle.give_back(task, conclusion.reason, avoid=conclusion.avoid)
+            await owned.settle()
+            return None
+        await place.leave()
+        await stores.health.insist(lambda: stores.results.discard(task.id, token), f"task {task.id}: the end of its attempt")
+        if isinstance(conclusion, GivenBack):
+            return await owned.give_back(conclusion.reason, avoid=conclusion.avoid)
+        return None
 
 
 class _Place:
@@ -192,9 +209,11 @@ class _Place:
 
 
 async def _say_goodbye(session: GuestSession) -> None:
+    """In a bounded time, and whatever comes of it: the machine is being stopped, nobody is left to say it to."""
     try:
         async with clock.within(SESSION_LIMIT_S):
             await session.close()
     except (MachineError, TimeoutError):
-        # The machine is being stopped; nobody is left to say it to.
         return
+    except Exception:
+        log.exception("the adapter of a guest broke while it was told goodbye")

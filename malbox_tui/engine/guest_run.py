@@ -5,6 +5,7 @@ It counts as one more plugin's run, so that its end, time and results stand besi
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,9 +13,11 @@ import msgspec
 
 from malbox_tui.engine import clock
 from malbox_tui.engine.cancellation import CancelReason, CancelToken, Interrupted
-from malbox_tui.model.errors import GuestUnreachable
+from malbox_tui.model.errors import GuestUnreachable, StoreError
 from malbox_tui.model.report import PluginRun, PluginStatus, ResultRef
 from malbox_tui.ports import GuestExit, GuestSession, PluginJob, ResultStore
+
+log = logging.getLogger(__name__)
 
 GUEST_RUN = "guest-run"
 VERSION = "1"
@@ -31,28 +34,44 @@ class GuestFindings:
 
 
 class GuestRun:
-    """Runs one sample in one guest."""
+    """Runs one sample in the guest of one machine."""
 
-    def __init__(self, session: GuestSession, results: ResultStore) -> None:
+    def __init__(self, session: GuestSession, results: ResultStore, machine: str) -> None:
         self._session = session
         self._results = results
+        self._machine = machine
         self._began = clock.monotonic()
 
     async def run(self, sample: Path, name: str, job: PluginJob, stop: CancelToken) -> GuestFindings:
-        """Bring `sample` in under `name`, run it until its end or until `stop` speaks. Raises `StoreError`."""
+        """Bring `sample` in under `name`, run it until its end or until `stop` speaks. Whatever goes wrong is in the findings."""
         try:
             async with stop.interrupts():
-                path = await self._session.put(sample, name)
-                end = await self._session.execute(path, MAX_OUTPUT_BYTES)
+                end = await self._execute(sample, name)
         except Interrupted as interrupted:
             status = PluginStatus.TIMED_OUT if interrupted.reason is CancelReason.TIMEOUT else PluginStatus.CANCELED
             return GuestFindings(self._as_run(status, f"The sample was still running ({interrupted.reason})."))
         except GuestUnreachable as error:
             return GuestFindings(self._as_run(PluginStatus.FAILED, str(error)), error)
-        return GuestFindings(self._as_run(PluginStatus.COMPLETED, _end_in_words(end), self._keep(end, job)))
+        try:
+            kept = self._keep(end, job)
+        except StoreError as error:
+            # What the plugins on this side found is not to be lost with it.
+            return GuestFindings(self._as_run(PluginStatus.FAILED, f"What it did could not be kept: {error}"))
+        return GuestFindings(self._as_run(PluginStatus.COMPLETED, _end_in_words(end), kept))
+
+    async def _execute(self, sample: Path, name: str) -> GuestExit:
+        """Raises `GuestUnreachable`, whatever the adapter raises: its machine is of no use to this task any more."""
+        try:
+            path = await self._session.put(sample, name)
+            return await self._session.execute(path, MAX_OUTPUT_BYTES)
+        except GuestUnreachable:
+            raise
+        except Exception as error:
+            log.exception("the adapter of machine %s broke", self._machine)
+            raise GuestUnreachable(self._machine, f"its adapter broke: {type(error).__name__}: {error}") from error
 
     def _keep(self, end: GuestExit, job: PluginJob) -> ResultRef:
-        text = end.output.decode("utf-8", "backslashreplace")
+        text = end.output[:MAX_OUTPUT_BYTES].decode("utf-8", "backslashreplace")
         content = msgspec.json.encode({"exit_code": end.code, "output": text})
         writer = self._results.begin(job.task_id, job.token, GUEST_RUN, "run", "json")
         try:

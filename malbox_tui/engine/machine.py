@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -38,6 +39,8 @@ class Machine:
         """When it was last proven clean, on the loop's clock; None: something may have touched it since."""
         self.served_at = 0.0
         """When a task last held it, on the loop's clock."""
+        self.next_try: asyncio.TimerHandle | None = None
+        """When it is quarantined or missing: what tries it once more."""
         self._now = now
         self._announce = announce
 
@@ -52,6 +55,9 @@ class Machine:
     def move(self, trigger: MachineTrigger, reason: str = "") -> None:
         """Change the state and tell it. Raises `IllegalMachineMove`, with nothing changed."""
         self.state = next_machine_state(self.state, trigger)
+        if self.next_try is not None:
+            self.next_try.cancel()
+            self.next_try = None
         self.since = self._now()
         self.reason = reason
         task_id = None if self.lease is None else self.lease.task_id
@@ -70,5 +76,5 @@ class Machine:
             reason=self.reason,
             task_id=None if self.lease is None else self.lease.task_id,
             failures=self.failures,
-            leaving=self.disable_reason is not None and self.is_busy,
+            leaving=self.disable_reason is not None,
         )

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from malbox_tui.config.settings import MachinerySettings
 from malbox_tui.engine import clock
 from malbox_tui.engine.machine import Machine
-from malbox_tui.engine.tracker import TaskTracker
+from malbox_tui.engine.tracker import TaskTracker, was_cancelled
 from malbox_tui.model.errors import GuestUnreachable, MachineError, MachineMissing
 from malbox_tui.model.machine import MachineTrigger
 from malbox_tui.ports import GuestChannel, GuestSession, MachineProvider, Machinery
@@ -46,12 +46,16 @@ class MachineCare:
         for provider in self._machinery.providers.values():
             await provider.open()
 
-    async def close(self, machines: Sequence[Machine]) -> None:
-        """Switch off what may be running, within `STOP_LIMIT_S`, and let go. Cares that still run are to be cancelled before."""
+    def let_be(self) -> None:
+        """Begin no care any more: the engine ends."""
         self._closed = True
-        if machines:
-            stops = [self._tracker.spawn(self._stop(machine), name=f"stop {machine.spec.name}") for machine in machines]
-            await asyncio.wait(stops)
+
+    async def close(self, machines: Sequence[Machine]) -> None:
+        """Switch off `machines`, within `STOP_LIMIT_S`, and let go. Cares that still run are to be cancelled before."""
+        self.let_be()
+        stops = [self._tracker.spawn(self._stop(machine), name=f"stop {machine.spec.name}") for machine in machines]
+        if stops:
+            await asyncio.wait(stops, timeout=STOP_LIMIT_S + 1.0)
         for provider in self._machinery.providers.values():
             await provider.close()
 
@@ -63,15 +67,19 @@ class MachineCare:
             return await self._limited(machine, self._bring_up(machine, revert=not fresh))
 
     def make_clean(self, machine: Machine, on_ready: Callable[[], None]) -> None:
-        """Prove a `reverting` machine clean, in the background; afterwards it is ready, disabled, quarantined or missing."""
-        self._tracker.spawn(self._make_clean(machine, on_ready), name=f"care of {machine.spec.name}")
+        """Prove a `reverting` machine clean, in the background; afterwards it is ready, disabled, quarantined or missing.
+
+        Whatever it is afterwards, it is switched off unless it is ready.
+        """
+        if not self._closed:
+            self._tracker.spawn(self._make_clean(machine, on_ready), name=f"care of {machine.spec.name}")
 
     # --- private -----------------------------------------------------------------------------------------------------------------
 
     async def _make_clean(self, machine: Machine, on_ready: Callable[[], None]) -> None:
-        await self._stop(machine)
         retry_s = RETRY_S
-        while not self._closed:
+        while True:
+            await self._stop(machine)
             if machine.disable_reason is not None:
                 machine.move(MachineTrigger.DISABLE, machine.disable_reason)
                 machine.disable_reason = None
@@ -91,28 +99,27 @@ class MachineCare:
                 log.warning("%s", error)
                 machine.failures += 1
                 machine.reason = error.problem
-            else:
-                machine.clean_at = clock.monotonic()
-                if machine.disable_reason is None:
-                    machine.move(MachineTrigger.CLEAN)
-                    on_ready()
-                    return
+                if machine.failures < machine.spec.max_failures and machine.disable_reason is None:
+                    await clock.sleep(min(retry_s, self._settings.start_timeout_s))
+                    retry_s *= 2
                 continue
-            if machine.failures < machine.spec.max_failures:
-                await clock.sleep(min(retry_s, self._settings.start_timeout_s))
-                retry_s *= 2
+            if machine.disable_reason is None:
+                machine.clean_at = clock.monotonic()
+                machine.move(MachineTrigger.CLEAN)
+                on_ready()
+                return
 
     def _try_again_later(self, machine: Machine, on_ready: Callable[[], None]) -> None:
-        self._tracker.spawn(self._probe(machine, on_ready), name=f"probe of {machine.spec.name}")
+        """Try a quarantined or missing machine once more after a while, unless it is moved before."""
 
-    async def _probe(self, machine: Machine, on_ready: Callable[[], None]) -> None:
-        """Try a quarantined or missing machine once more after a while, unless somebody did something with it meanwhile."""
-        before = (machine.state, machine.since)
-        await clock.sleep(self._settings.probe_interval_s)
-        if (machine.state, machine.since) == before and not self._closed:
+        def probe() -> None:
+            if self._closed:
+                return
             machine.failures = min(machine.failures, machine.spec.max_failures - 1)
             machine.move(MachineTrigger.REVERT, machine.reason)
-            await self._make_clean(machine, on_ready)
+            self.make_clean(machine, on_ready)
+
+        machine.next_try = clock.alarm(self._settings.probe_interval_s, probe)
 
     async def _prove_clean(self, machine: Machine) -> None:
         await self._provider(machine).check(machine.spec)
@@ -131,10 +138,15 @@ class MachineCare:
                 await self._provider(machine).stop(machine.spec)
         except TimeoutError:
             log.warning("machine %s could not be switched off within %g s", machine.spec.name, STOP_LIMIT_S)
+        except asyncio.CancelledError:
+            if was_cancelled():
+                raise
+            log.warning("machine %s could not be switched off: its adapter gave the call up", machine.spec.name)
         except Exception as error:  # noqa: BLE001 - whatever an adapter raises, the revert goes on
             log.warning("machine %s could not be switched off: %s", machine.spec.name, error)
 
     async def _limited(self, machine: Machine, work: Coroutine[Any, Any, T]) -> T:
+        """Raises `MachineError` whatever an adapter raises: its machine must not be lost in a state that nobody cares for."""
         limit_s = self._settings.start_timeout_s
         try:
             async with clock.within(limit_s):
@@ -143,10 +155,16 @@ class MachineCare:
             raise
         except TimeoutError:
             raise GuestUnreachable(machine.spec.name, f"it was not up and answering within {limit_s:g} s") from None
+        except asyncio.CancelledError as error:
+            if was_cancelled():
+                raise
+            raise self._broken(machine, error) from error
         except Exception as error:
-            # Whatever an adapter raises, its machine must not be lost in a state that nobody cares for.
-            log.exception("the adapter of machine %s broke", machine.spec.name)
-            raise MachineError(machine.spec.name, f"its adapter broke: {type(error).__name__}: {error}") from error
+            raise self._broken(machine, error) from error
+
+    def _broken(self, machine: Machine, error: BaseException) -> MachineError:
+        log.error("the adapter of machine %s broke", machine.spec.name, exc_info=error)
+        return MachineError(machine.spec.name, f"its adapter broke: {type(error).__name__}: {error}".rstrip(": "))
 
     def _provider(self, machine: Machine) -> MachineProvider:
         return self._machinery.providers[machine.spec.provider]

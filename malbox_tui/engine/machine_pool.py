@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from malbox_tui.engine import clock
 from malbox_tui.engine.machine import Machine, MachineLease
@@ -55,9 +55,15 @@ class MachinePool:
             machine = self._machines[spec.name] = Machine(spec, self._wall.now, self._announce)
             self._care.make_clean(machine, self._on_ready)
 
+    def let_be(self) -> None:
+        """Make no machine clean any more: the engine ends, and `close` switches them off."""
+        self._care.let_be()
+
     async def close(self) -> None:
-        """Switch all machines off that may be running, in a bounded time, and let go of them."""
-        await self._care.close(list(self._machines.values()))
+        """Switch all machines off that may be running, in a bounded time, and let go of them. Those that are out for maintenance are
+        left to whoever works on them."""
+        out = (MachineState.DISABLED, MachineState.MISSING)
+        await self._care.close([machine for machine in self._machines.values() if machine.state not in out])
 
     def views(self) -> tuple[MachineView, ...]:
         """All machines, in the order of the configuration."""
@@ -100,7 +106,8 @@ class MachinePool:
         machine.lease = None
         if not lease.started:
             machine.move(MachineTrigger.UNRESERVE)
-            self._disable_if_asked(machine)
+            if machine.disable_reason is not None:
+                self._take_out(machine)
             self._on_ready()
             return
         machine.served_at = clock.monotonic()
@@ -113,9 +120,16 @@ class MachinePool:
 
     # --- what an operator does ---------------------------------------------------------------------------------------------------
 
-    def disable(self, name: str, actor: str) -> str:
-        """Take a machine out for maintenance; says what follows. Raises `RefusedCommand`."""
-        machine = self._named(name)
+    def disable(self, names: Sequence[str], actor: str) -> str:
+        """Take machines out for maintenance; says what follows. Raises `RefusedCommand`, with nothing changed."""
+        return " ".join([self._disable(machine, actor) for machine in self._named(names)])
+
+    def enable(self, names: Sequence[str]) -> str:
+        """Bring machines back; says what follows. Raises `RefusedCommand`, with nothing changed."""
+        return " ".join([self._enable(machine) for machine in self._named(names)])
+
+    def _disable(self, machine: Machine, actor: str) -> str:
+        name = machine.spec.name
         if machine.state is MachineState.DISABLED or machine.disable_reason is not None:
             return f"Machine {name} is out for maintenance already."
         machine.disable_reason = f"maintenance, by {actor}"
@@ -123,22 +137,29 @@ class MachinePool:
             return f"Machine {name} goes out when task {machine.lease.task_id} is done with it."
         if machine.state is MachineState.REVERTING:
             return f"Machine {name} goes out as soon as its revert has ended."
-        self._disable_if_asked(machine)
-        return f"Machine {name} is out for maintenance."
+        return self._take_out(machine)
 
-    def enable(self, name: str) -> str:
-        """Bring a machine back; says what follows. Raises `RefusedCommand`."""
-        machine = self._named(name)
-        if machine.disable_reason is not None and machine.state is not MachineState.DISABLED:
+    def _enable(self, machine: Machine) -> str:
+        name = machine.spec.name
+        if machine.disable_reason is not None:
             machine.disable_reason = None
             return f"Machine {name} stays in service."
         if machine.state not in _OUT_OF_SERVICE:
             return f"Machine {name} is in service already ({machine.state})."
-        machine.disable_reason = None
         machine.failures = 0
         machine.move(MachineTrigger.REVERT)
         self._care.make_clean(machine, self._on_ready)
         return f"Machine {name} is being reverted; it serves as soon as it is proven clean."
+
+    def _take_out(self, machine: Machine) -> str:
+        """Disable a machine that nobody uses; one that is ready runs, and is switched off before."""
+        if machine.state is MachineState.READY:
+            machine.move(MachineTrigger.REVERT)
+            self._care.make_clean(machine, self._on_ready)
+            return f"Machine {machine.spec.name} goes out as soon as it is switched off."
+        machine.move(MachineTrigger.DISABLE, machine.disable_reason or "")
+        machine.disable_reason = None
+        return f"Machine {machine.spec.name} is out for maintenance."
 
     # --- words -------------------------------------------------------------------------------------------------------------------
 
@@ -183,16 +204,11 @@ class MachinePool:
         others = [machine for machine in fitting if machine.spec.name not in requires.avoid]
         return others if any(machine.state not in _OUT_OF_SERVICE for machine in others) else fitting
 
-    def _disable_if_asked(self, machine: Machine) -> None:
-        """Disable it now where that is a legal move; a machine that is being reverted is disabled by its care."""
-        if machine.disable_reason is not None and machine.state is not MachineState.REVERTING:
-            machine.move(MachineTrigger.DISABLE, machine.disable_reason)
-            machine.disable_reason = None
-
-    def _named(self, name: str) -> Machine:
-        if (machine := self._machines.get(name)) is None:
-            raise RefusedCommand(f"There is no machine {name!r}{_hint(name, self._machines)}. Nothing was changed.")
-        return machine
+    def _named(self, names: Sequence[str]) -> list[Machine]:
+        for name in names:
+            if name not in self._machines:
+                raise RefusedCommand(f"There is no machine {name!r}{_hint(name, self._machines)}. Nothing was changed.")
+        return [self._machines[name] for name in dict.fromkeys(names)]
 
 
 def _cost(machine: Machine, requires: RequirementClass) -> tuple[int, bool, float]:

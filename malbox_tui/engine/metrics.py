@@ -37,6 +37,10 @@ class TaskCounts:
         """A copy of the counts; every state is there."""
         return dict(self._counts)
 
+    def is_owned(self, task_id: int) -> bool:
+        """Whether an attempt owns the task, by the events so far."""
+        return task_id in self._owned
+
     def apply(self, body: EventBody) -> None:
         """Count one event; those that move no task change nothing."""
         if isinstance(body, TaskCreated):

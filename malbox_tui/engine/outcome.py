@@ -57,16 +57,22 @@ def conclude(task: Task, token: CancelToken, happened: Happened) -> Conclusion:
 
 
 def conclude_machine_failure(task: Task, token: CancelToken, error: MachineError, max_attempts: int) -> Conclusion:
-    """A machine failed before the sample ran: another one is tried, up to `max_attempts` in all."""
+    """The task's machine failed before the sample ran: another one is tried, up to `max_attempts` in all."""
     if (told := _told_to_end(token, (), unfinished=True)) is not None:
         return told
     tried = len(task.requires.avoid) + 1
     if tried < max_attempts:
-        return GivenBack(f"{_sentence(error)} Another machine is to serve it.", avoid=error.machine)
+        return GivenBack(f"{_sentence(error)} Another machine is to serve it.", avoid=task.machine)
     by = EndedBy.GUEST_NEVER_UP if isinstance(error, GuestUnreachable) else EndedBy.MACHINE_FAILED
     return outcome(
         TaskState.FAILED, by, f"{_sentence(error)} That was failure {tried} of {max_attempts}; it is not tried again.", ()
     )
+
+
+def conclude_failure(token: CancelToken, state: Outcome) -> Conclusion:
+    """The attempt can't go on and ends as `state`, unless it was to end before."""
+    told = _told_to_end(token, (), unfinished=True)
+    return state if told is None else told
 
 
 def outcome(state: TaskState, ended_by: EndedBy, reason: str, runs: tuple[PluginRun, ...]) -> Outcome:
@@ -74,12 +80,17 @@ def outcome(state: TaskState, ended_by: EndedBy, reason: str, runs: tuple[Plugin
     return Outcome(state, ended_by, reason, worst(run.verdict for run in runs if run.verdict is not None), runs)
 
 
+def canceled(token: CancelToken, runs: tuple[PluginRun, ...]) -> Outcome:
+    """The outcome of a task that a person canceled; `token` says who."""
+    by = f" by {token.detail}" if token.detail else ""
+    return outcome(TaskState.CANCELED, EndedBy.USER, f"Canceled{by}.", runs)
+
+
 def _told_to_end(token: CancelToken, runs: tuple[PluginRun, ...], *, unfinished: bool) -> Conclusion | None:
     if token.reason is CancelReason.LEASE_LOST:
         return TakenOver()
     if token.reason is CancelReason.USER:
-        by = f" by {token.detail}" if token.detail else ""
-        return outcome(TaskState.CANCELED, EndedBy.USER, f"Canceled{by}.", runs)
+        return canceled(token, runs)
     if token.reason is CancelReason.SHUTDOWN and unfinished:
         return GivenBack("The engine stopped during the last attempt; it was not counted.")
     return None

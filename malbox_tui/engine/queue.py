@@ -7,15 +7,16 @@ take never stands before one that somebody can.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from sortedcontainers import SortedList
 
 from malbox_tui.model.task import RequirementClass
 from malbox_tui.ports import PendingEntry
 
-Accepts = Callable[[RequirementClass], bool]
-_Place = tuple[int, int]
+MAX_PRIORITY = 1_000_000
+"""Priorities lie between this and its negative."""
+Place = tuple[int, int]
 """(-priority, id): sorts as tasks are to be taken."""
 
 
@@ -23,8 +24,11 @@ class TaskQueue:
     """A priority queue of task ids. Synchronous: whoever takes an entry owns it in the same step."""
 
     def __init__(self) -> None:
-        self._lists: dict[RequirementClass, SortedList[_Place]] = {}
-        self._entries: dict[int, tuple[_Place, RequirementClass]] = {}
+        self._lists: dict[RequirementClass, SortedList[Place]] = {}
+        self._entries: dict[int, tuple[Place, RequirementClass]] = {}
+        self._priorities: dict[int, int] = {}
+        self._ended: set[int] = set()
+        """Of tasks that are not here yet, or not here again: what they will be."""
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -37,7 +41,7 @@ class TaskQueue:
 
     def load(self, entries: Iterable[PendingEntry]) -> None:
         """Add many tasks that are not here yet."""
-        places: defaultdict[RequirementClass, list[_Place]] = defaultdict(list)
+        places: defaultdict[RequirementClass, list[Place]] = defaultdict(list)
         for entry in entries:
             place = (-entry.priority, entry.task_id)
             self._entries[entry.task_id] = (place, entry.requires)
@@ -46,19 +50,27 @@ class TaskQueue:
             self._lists.setdefault(requires, SortedList()).update(found)
 
     def push(self, entry: PendingEntry) -> None:
-        """Add a task; one that is here already only gets the entry's priority and class."""
+        """Add a task; one that is here already only gets the entry's priority and class. What was said of it while it was not here
+        (`reprioritize`, `end`) holds."""
         self.discard(entry.task_id)
-        place = (-entry.priority, entry.task_id)
+        if entry.task_id in self._ended:
+            self._ended.discard(entry.task_id)
+            return
+        priority = self._priorities.pop(entry.task_id, entry.priority)
+        place = (-priority, entry.task_id)
         self._entries[entry.task_id] = (place, entry.requires)
         if (places := self._lists.get(entry.requires)) is None:
             places = self._lists[entry.requires] = SortedList()
         places.add(place)
 
-    def classes(self) -> list[RequirementClass]:
-        """The requirement classes of what is pending, in the order of their first tasks."""
-        if len(self._lists) < 2:
-            return list(self._lists)
-        return sorted(self._lists, key=lambda requires: self._lists[requires][0])
+    def first(self, requires: RequirementClass) -> Place | None:
+        """Where the first task of a class stands; None when the class has none."""
+        places = self._lists.get(requires)
+        return None if places is None else places[0]
+
+    def firsts(self) -> list[tuple[Place, RequirementClass]]:
+        """The requirement classes of what is pending, each with the place of its first task, in no order. No two places are equal."""
+        return [(places[0], requires) for requires, places in self._lists.items()]
 
     def pop(self, requires: RequirementClass) -> PendingEntry:
         """Take out the first task of a class. Raises KeyError when the class has none."""
@@ -79,15 +91,25 @@ class TaskQueue:
         return True
 
     def reprioritize(self, task_id: int, priority: int) -> bool:
-        """Move a task to another priority; among equals it stands where its id puts it. False if it isn't here."""
+        """Move a task to another priority; among equals it stands where its id puts it. False if it isn't here: it gets the priority
+        when it comes."""
         if task_id not in self._entries:
+            if task_id not in self._ended:
+                self._priorities[task_id] = priority
             return False
         self.push(PendingEntry(task_id, priority, self._entries[task_id][1]))
         return True
 
-    def count(self, accepts: Accepts) -> int:
-        """How many tasks are of an accepted class."""
-        return sum(len(places) for requires, places in self._lists.items() if accepts(requires))
+    def end(self, task_id: int) -> None:
+        """A pending task is final: it leaves, or never comes."""
+        self._priorities.pop(task_id, None)
+        if not self.discard(task_id):
+            self._ended.add(task_id)
+
+    def forget(self, task_id: int) -> None:
+        """A task that isn't here doesn't come back with what was said of it."""
+        self._priorities.pop(task_id, None)
+        self._ended.discard(task_id)
 
     def position(self, task_id: int) -> int | None:
         """At which place the task stands among all that are pending; 1 is first. None if it isn't here."""

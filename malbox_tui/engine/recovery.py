@@ -1,15 +1,17 @@
 """Puts right what was interrupted: by the end of the last epoch, by a broken attempt, or by a lease that ran out.
 
-Afterwards each such task is final or pending. A task whose outcome was decided gets it; one that was interrupted `max_crashes`
-times in a row is failed, so that one sample can't take the service down for ever.
+Afterwards each such task is final or pending. A task whose outcome was decided gets it; one that a person canceled is canceled; one
+that was interrupted `max_crashes` times in a row is failed, so that one sample can't take the service down for ever.
 """
 
 from __future__ import annotations
 
-from malbox_tui.engine.lifecycle import Lifecycle
-from malbox_tui.model.queries import TaskFilter, TaskQuery
-from malbox_tui.model.task import Claim, EndedBy, Task, TaskState
-from malbox_tui.ports import ResultStore, Store
+from malbox_tui.engine.cancellation import CancelReason, CancelToken
+from malbox_tui.engine.lifecycle import Lifecycle, OwnedTask
+from malbox_tui.engine.outcome import canceled
+from malbox_tui.engine.store_health import StoreHealth
+from malbox_tui.model.task import EndedBy, Task, TaskState
+from malbox_tui.ports import PendingEntry, ResultStore, Store
 
 INTERRUPTED = "The last attempt was interrupted without warning; it was not counted."
 
@@ -17,8 +19,9 @@ INTERRUPTED = "The last attempt was interrupted without warning; it was not coun
 class Recovery:
     """Works on tasks that are owned in the store and that nobody drives."""
 
-    def __init__(self, store: Store, lifecycle: Lifecycle, results: ResultStore, max_crashes: int) -> None:
+    def __init__(self, store: Store, lifecycle: Lifecycle, results: ResultStore, health: StoreHealth, max_crashes: int) -> None:
         self._store = store
+        self._health = health
         self._lifecycle = lifecycle
         self._results = results
         self._max_crashes = max_crashes
@@ -30,23 +33,29 @@ class Recovery:
             await self.put_right(task)
         return len(owned)
 
-    async def after_break(self, claim: Claim) -> None:
-        """Put the task of an attempt right that ended with an error, if the attempt still owns it."""
-        page = await self._store.tasks(TaskQuery(where=TaskFilter(task_ids=(claim.task.id,))), 0.0)
-        for record in page.rows:
-            if record.task.token == claim.token:
-                await self.put_right(record.task)
+    async def put_right(self, task: Task) -> PendingEntry | None:
+        """Settle an owned task, as it is stored, fail it, or make it pending again: then what is to be queued is returned.
 
-    async def put_right(self, task: Task) -> None:
-        """Settle an owned task, return it to the queue, or fail it. Raises `LeaseLost`."""
-        token = task.token or ""
+        Raises `LeaseLost` when it is owned by another attempt by now; a failing store is tried again until it takes it.
+        """
+        return await self._put_right(self._lifecycle.owned(task))
+
+    async def after_break(self, owned: OwnedTask, token: CancelToken) -> PendingEntry | None:
+        """As `put_right`, for a task whose attempt ended with an error; `token` tells whether somebody canceled it meanwhile."""
+        if token.reason is CancelReason.USER and owned.task.state is not TaskState.STOPPING:
+            owned.begin_stopping(canceled(token, ()))
+        return await self._put_right(owned)
+
+    async def _put_right(self, owned: OwnedTask) -> PendingEntry | None:
+        task = owned.task
+        attempt = task.token or ""
         if task.state is TaskState.STOPPING:
-            await self._results.settle(task.id, token)
-            await self._lifecycle.settle(task)
-            return
-        await self._results.discard(task.id, token)
+            await self._health.insist(lambda: self._results.settle(task.id, attempt), f"task {task.id}: its results")
+            await owned.settle()
+            return None
+        await self._health.insist(lambda: self._results.discard(task.id, attempt), f"task {task.id}: the end of its attempt")
         if task.crashes + 1 < self._max_crashes:
-            await self._lifecycle.give_back(task, INTERRUPTED, crashed=True)
-        else:
-            reason = f"Interrupted without warning {self._max_crashes} times in a row; it is not tried again by itself."
-            await self._lifecycle.give_up(task, EndedBy.ATTEMPTS_EXHAUSTED, reason)
+            return await owned.give_back(INTERRUPTED, crashed=True)
+        reason = f"Interrupted without warning {self._max_crashes} times in a row; it is not tried again by itself."
+        await owned.give_up(EndedBy.ATTEMPTS_EXHAUSTED, reason)
+        return None

@@ -18,6 +18,10 @@ log = logging.getLogger(__name__)
 
 RETRY_S = 1.0
 """How long to wait before a store that failed is tried again."""
+MAX_RETRY_S = 15.0
+"""The wait doubles, up to this, when the store fails again as soon as it is used: a disk with room for a note, and for nothing else."""
+PROVEN_S = 60.0
+"""A store that has worked for so long works."""
 
 
 class StoreHealth:
@@ -38,6 +42,8 @@ class StoreHealth:
         self._on_change = on_change
         self._problem: str | None = None
         self._works: asyncio.Future[None] | None = None
+        self._worked_at: float | None = None
+        self._retry_s = RETRY_S
 
     @property
     def problem(self) -> str | None:
@@ -52,6 +58,8 @@ class StoreHealth:
             log.warning("the store takes nothing: %s", error)
             self._tell(news.StoreFailing(problem=self._problem))
         if was_well:
+            relapsed = self._worked_at is not None and clock.monotonic() - self._worked_at < PROVEN_S
+            self._retry_s = min(2 * self._retry_s, MAX_RETRY_S) if relapsed else RETRY_S
             self._works = asyncio.get_running_loop().create_future()
             self._tracker.spawn(self._try_until_it_works(), name="store trial")
             self._on_change()
@@ -68,12 +76,16 @@ class StoreHealth:
             except waits_out as error:
                 log.warning("%s could not be stored: %s; trying again as soon as that works", what, error)
                 self.failed(error)
-            if self._works is not None:
-                await asyncio.shield(self._works)
+            await self.until_it_works()
+
+    async def until_it_works(self) -> None:
+        """Returns at once while the store works."""
+        if self._works is not None:
+            await asyncio.shield(self._works)
 
     async def _try_until_it_works(self) -> None:
         while True:
-            await clock.sleep(RETRY_S)
+            await clock.sleep(self._retry_s)
             try:
                 await self._store.note(self._wall.now(), news.StoreWorks())
             except StoreError as error:
@@ -81,6 +93,7 @@ class StoreHealth:
             else:
                 break
         self._problem = None
+        self._worked_at = clock.monotonic()
         if self._works is not None:
             self._works.set_result(None)
         self._works = None

@@ -7,10 +7,12 @@ the offers. A refused offer is a receipt like any other; nothing is silent.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 
 from malbox_tui.engine.lifecycle import Lifecycle
+from malbox_tui.engine.queue import MAX_PRIORITY
 from malbox_tui.engine.waiting import WaitingRoom
 from malbox_tui.model.errors import RefusedContent, StoreError
 from malbox_tui.model.submission import Accepted, Account, Duplicate, Offer, Receipt, Refusal, Refused, SubmissionOptions
@@ -44,7 +46,7 @@ class SubmissionDesk:
     ) -> Account:
         """Take all offers. Cancelled: what has a receipt is taken, the rest isn't.
 
-        What nothing could ever serve is refused, unless it is to be held.
+        What makes no sense is refused, and what nothing could ever serve, unless it is to be held.
         """
         unserviceable = self._refusal(options)
         receipts: list[Receipt] = []
@@ -67,6 +69,11 @@ class SubmissionDesk:
         return Account(tuple(receipts))
 
     def _refusal(self, options: SubmissionOptions) -> Refusal | None:
+        if abs(options.priority) > MAX_PRIORITY:
+            problem = f"Priority {options.priority}: it must be between {-MAX_PRIORITY} and {MAX_PRIORITY}."
+            return Refusal("nonsense", problem)
+        if options.timeout_s is not None and not 0 < options.timeout_s < math.inf:
+            return Refusal("nonsense", f"An analysis timeout of {options.timeout_s:g} s: it must be above 0, and end.")
         if (nonsense := self._waiting.nonsense(options.requires)) is not None:
             return Refusal("nonsense", nonsense)
         if not options.hold and (impossible := self._waiting.impossible(options.requires)) is not None:

@@ -44,3 +44,9 @@ class TaskTracker:
         """Cut everything that still runs."""
         for handle in self._handles:
             handle.cancel()
+
+
+def was_cancelled() -> bool:
+    """Whether somebody cancelled the current task. A CancelledError may come without that: of an adapter whose own task was cut."""
+    own = asyncio.current_task()
+    return own is not None and own.cancelling() > 0

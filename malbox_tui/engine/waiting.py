@@ -49,9 +49,8 @@ class WaitingRoom:
         possible = [group for group in groups if not requires.needs_machine or self._serves(requires, group)]
         if not any(group.max or group.active for group in possible):
             return f"{_named(possible)} may have no worker: max is 0"
-        if any(group.can_grow or group.worker_with_room() is not None for group in possible):
-            platforms = possible[0].settings.platforms
-            return self._machines.waiting(requires, platforms) if requires.needs_machine else "next in line"
+        if with_room := [group for group in possible if group.may_take_one_more()]:
+            return self._machines.waiting(requires, _platforms(with_room)) if requires.needs_machine else "next in line"
         busy = sum(group.busy for group in possible)
         return f"all workers of {_named(possible)} are busy ({busy} of {sum(group.max for group in possible)})"
 
@@ -77,6 +76,12 @@ class WaitingRoom:
 
     def _serves(self, requires: RequirementClass, group: WorkerGroup) -> bool:
         return self._machines.impossible(requires, group.settings.platforms) is None
+
+
+def _platforms(groups: list[WorkerGroup]) -> frozenset[str] | None:
+    """The platforms that any of the groups takes; None: all."""
+    taken = [group.settings.platforms for group in groups]
+    return None if None in taken else frozenset().union(*(platforms for platforms in taken if platforms is not None))
 
 
 def _named(groups: list[WorkerGroup]) -> str:

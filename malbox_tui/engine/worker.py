@@ -23,10 +23,19 @@ from malbox_tui.ports import PendingEntry
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Assignment:
-    """A task for one worker, with the machine that is reserved for it; None for a host-only one."""
+    """A task for one worker, with what ends its attempt and the machine that is reserved for it; None for a host-only one."""
 
     entry: PendingEntry
+    token: CancelToken
     lease: MachineLease | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What became of an assignment: whether this worker got the task, and what is to be queued again, if the task came back."""
+
+    took: bool
+    again: PendingEntry | None = None
 
 
 class Wake(Enum):
@@ -40,16 +49,16 @@ class Wake(Enum):
 class Crew(Protocol):
     """What a worker needs of its pool."""
 
-    async def attempt(self, worker: Worker, assignment: Assignment) -> bool:
-        """Drive the task through one attempt; False if another worker had it."""
+    async def attempt(self, worker: Worker, assignment: Assignment) -> Served:
+        """Drive the task through one attempt."""
         ...
 
     def spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
         """Let `work` run beside the worker."""
         ...
 
-    def finished(self, worker: Worker) -> None:
-        """The worker holds one task less."""
+    def finished(self, worker: Worker, assignment: Assignment, again: PendingEntry | None) -> None:
+        """The worker no longer holds the task; `again` is to be queued."""
         ...
 
 
@@ -120,8 +129,8 @@ class Worker:
         self.wake()
 
     def ask_to_leave(self, reason: StopReason) -> None:
-        """Let it finish what it holds and go. The first reason stays."""
-        if self.leaving is None:
+        """Let it finish what it holds and go. The first reason stays, unless it broke."""
+        if self.leaving is None or reason is StopReason.ERROR:
             self.leaving = reason
             self.wake()
 
@@ -152,13 +161,19 @@ class Worker:
                 if self._error is not None:
                     raise self._error
                 return self.leaving
-            if await self._wait() is Wake.IDLE_TIMEOUT and not self.held and self.leaving is None:
+            if await self._wait() is Wake.IDLE_TIMEOUT and self._may_idle_out():
                 return StopReason.IDLE
 
+    def _may_idle_out(self) -> bool:
+        """What is decided about it in the turn of its idle timeout goes first."""
+        return not self.held and self.leaving is None and self.kind is WorkerKind.DEMAND
+
     async def _serve(self, crew: Crew, assignment: Assignment) -> None:
+        again = None
         try:
-            if await crew.attempt(self, assignment):
-                self.tasks_done += 1
+            served = await crew.attempt(self, assignment)
+            self.tasks_done += served.took
+            again = served.again
         except Exception as error:  # noqa: BLE001 - it ends the worker, which raises it
             self._error = error
             self.ask_to_leave(StopReason.ERROR)
@@ -166,7 +181,7 @@ class Worker:
             del self.held[assignment.entry.task_id]
             self._idle_since = clock.monotonic()
             self.wake()
-            crew.finished(self)
+            crew.finished(self, assignment, again)
 
     async def _wait(self) -> Wake:
         """Until there may be something to do, or the idle time of a demand worker is over."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 
 from malbox_tui.config.settings import GroupSettings
 from malbox_tui.engine.worker import Worker
@@ -21,6 +21,8 @@ class WorkerGroup:
         self.saved = (self.min, self.max)
         """The limits that the next start would use."""
         self.workers: dict[str, Worker] = {}
+        self.is_settled = False
+        """Its workers are in line with its limits; false when something happened that may have changed that."""
 
     def __repr__(self) -> str:
         return f"<WorkerGroup {self.name} {self.busy} busy / {self.active} active / {self.min}–{self.max}>"
@@ -49,10 +51,14 @@ class WorkerGroup:
         """Workers that were not asked to leave."""
         return [worker for worker in self.workers.values() if worker.leaving is None]
 
-    def worker_with_room(self) -> Worker | None:
-        """Who is handed the next task: a baseline worker before a demand one, so that these idle out when there is little to do."""
-        with_room = (worker for worker in self.workers.values() if worker.has_room)
-        return min(with_room, key=lambda worker: worker.kind is WorkerKind.DEMAND, default=None)
+    def with_room(self) -> list[Worker]:
+        """Who can be handed a task, in this order: baseline workers before demand ones, so that these idle out when there is little
+        to do."""
+        return sorted((worker for worker in self.workers.values() if worker.has_room), key=lambda w: w.kind is WorkerKind.DEMAND)
+
+    def may_take_one_more(self) -> bool:
+        """A worker has room, or there may be one worker more."""
+        return self.can_grow or any(worker.has_room for worker in self.workers.values())
 
     def takes(self, requires: RequirementClass) -> bool:
         """Whether its profile allows such a task. A host-only task has no platform and asks for none."""
@@ -67,7 +73,7 @@ class WorkerGroup:
         what = "any task" if types is None else f"{' and '.join(sorted(types)) or 'no'} tasks"
         return what if platforms is None else f"{what} on {' and '.join(sorted(platforms)) or 'no platform'}"
 
-    def kept_out(self, plugins: Iterator[str] | tuple[str, ...]) -> dict[str, str]:
+    def kept_out(self, plugins: Iterable[str]) -> dict[str, str]:
         """Those of `plugins` that its lists keep out of its tasks, each with the reason."""
         allowed, denied = self.settings.plugins_allowed, self.settings.plugins_denied
         reasons = {}

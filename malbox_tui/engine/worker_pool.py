@@ -11,6 +11,9 @@ What holds after each step of the event loop:
 Each decision is taken from the state of the moment, in one synchronous step (`balance`), after everything that could change it: a task
 came, a worker or a machine became free, a group was resized, the pool was resumed. A task is handed to a worker, and its machine
 reserved, in that step. So there is no wake-up to lose: there is only a state to look at.
+
+A step starts and hands out `MOST_A_STEP` at most, so that it never holds the loop up; 1 to 3 then hold after the steps that follow at
+once.
 """
 
 from __future__ import annotations
@@ -21,27 +24,31 @@ from typing import Any
 
 from malbox_tui.config.settings import GroupSettings
 from malbox_tui.engine.cancellation import CancelToken
+from malbox_tui.engine.hand_out import startable
 from malbox_tui.engine.machine_pool import MachinePool
 from malbox_tui.engine.queue import TaskQueue
 from malbox_tui.engine.tracker import TaskTracker
-from malbox_tui.engine.worker import Assignment, Worker
+from malbox_tui.engine.worker import Assignment, Served, Worker
 from malbox_tui.engine.worker_group import WorkerGroup
 from malbox_tui.model import events as news
 from malbox_tui.model.errors import RefusedCommand
 from malbox_tui.model.overview import GroupView
-from malbox_tui.model.task import RequirementClass
 from malbox_tui.model.worker import StopReason, WorkerKind, WorkerView
-from malbox_tui.ports import Clock
+from malbox_tui.ports import Clock, PendingEntry
 
 MAX_WORKERS = 1024
+MOST_A_STEP = 32
+"""How many workers one step starts, and how many tasks it hands out, at most."""
 
-Attempt = Callable[[Worker, Assignment], Awaitable[bool]]
+Attempt = Callable[[Worker, Assignment], Awaitable[Served]]
 
 
 class WorkerPool:
     """The worker groups over one queue. Not thread-safe: it belongs to the engine's loop.
 
-    `attempt` drives one task for one worker. `on_shrunk` is told how many tasks can be worked on at once after a worker has left.
+    `attempt` drives one task for one worker. `tokens` is kept here: by task id what ends its attempt, from the step in which it is
+    handed out to the one in which its worker no longer holds it. `on_shrunk` is told how many tasks can be worked on at once after a
+    worker has left.
     """
 
     def __init__(
@@ -53,6 +60,7 @@ class WorkerPool:
         wall: Clock,
         tracker: TaskTracker,
         root: CancelToken,
+        tokens: dict[int, CancelToken],
         attempt: Attempt,
         announce: Callable[[news.EventBody], None],
         on_shrunk: Callable[[int], None],
@@ -65,12 +73,16 @@ class WorkerPool:
         self._wall = wall
         self._tracker = tracker
         self._root = root
+        self._tokens = tokens
         self._attempt = attempt
         self._announce = announce
         self._on_shrunk = on_shrunk
         self._holds: dict[str, str] = {}
         """What keeps tasks from being taken → why, for a person."""
+        self._begun = False
         self._draining = False
+        self._goes_on = False
+        """The next step of the loop goes on where this one stopped."""
         self._emptied: asyncio.Future[None] | None = None
 
     def __repr__(self) -> str:
@@ -84,7 +96,7 @@ class WorkerPool:
     @property
     def is_ending(self) -> bool:
         """No task is taken any more."""
-        return self._draining or self._root.reason is not None
+        return self._draining
 
     def views(self) -> tuple[GroupView, ...]:
         """All groups' numbers as they are now."""
@@ -113,6 +125,7 @@ class WorkerPool:
             raise RefusedCommand(f"min {low} is above max {high}; nothing was changed.")
         if (low, high) != (group.min, group.max):
             group.min, group.max = low, high
+            group.is_settled = False
             self._announce(news.GroupResized(group=name, min_workers=low, max_workers=high))
             self.balance()
         return f"{name}: min {low}, max {high}"
@@ -132,21 +145,27 @@ class WorkerPool:
 
     # --- starting and ending -----------------------------------------------------------------------------------------------------
 
+    def begin(self) -> None:
+        """Start to work: before, nothing is balanced."""
+        self._begun = True
+        self.balance()
+
     def balance(self) -> None:
         """Bring workers in line with limits, and hand out every task that can start. One step, safe to repeat."""
-        if self.is_ending:
-            self._send_all_away()
+        if not self._begun or self._draining:
             return
         for group in self.groups.values():
-            self._fit(group)
-        if not self._holds:
-            while self._hand_out_one():
-                pass
+            if not group.is_settled:
+                self._fit(group)
+        if not self._holds and len(self._queue):
+            self._hand_out()
 
     def drain(self) -> None:
         """Take no more tasks; workers leave when they hold none."""
         self._draining = True
-        self._send_all_away()
+        for group in self.groups.values():
+            for worker in group.workers.values():
+                worker.ask_to_leave(StopReason.REQUESTED)
 
     def emptied(self) -> asyncio.Future[None]:
         """A future that is resolved when no worker is left."""
@@ -157,7 +176,7 @@ class WorkerPool:
 
     # --- what a worker needs of its pool -----------------------------------------------------------------------------------------
 
-    async def attempt(self, worker: Worker, assignment: Assignment) -> bool:
+    async def attempt(self, worker: Worker, assignment: Assignment) -> Served:
         """See `Crew`."""
         return await self._attempt(worker, assignment)
 
@@ -165,55 +184,66 @@ class WorkerPool:
         """See `Crew`."""
         self._tracker.spawn(work, name=name)
 
-    def finished(self, worker: Worker) -> None:
-        """See `Crew`."""
+    def finished(self, worker: Worker, assignment: Assignment, again: PendingEntry | None) -> None:
+        """See `Crew`. Only now may the task be handed out again: nobody holds anything of it any more."""
+        del self._tokens[assignment.entry.task_id]
         if not worker.held:
             worker.since = self._wall.now()
+        if worker.leaving is not None:
+            self.groups[worker.group].is_settled = False
+        if again is None:
+            self._queue.forget(assignment.entry.task_id)
+        else:
+            self._queue.push(again)
         self.balance()
 
     # --- private -----------------------------------------------------------------------------------------------------------------
 
-    def _hand_out_one(self) -> bool:
-        """Hand out the first pending task that can start; False when none can."""
-        for requires in self._queue.classes():
-            if (group := self._group_for(requires)) is None:
-                continue
+    def _hand_out(self) -> None:
+        for handed_out, (requires, group, opening) in enumerate(startable(self._queue, self._machines, self._by_priority)):
+            if handed_out == MOST_A_STEP:
+                self._go_on()
+                return
             entry = self._queue.pop(requires)
             lease = None
             if requires.needs_machine:
                 lease = self._machines.reserve(requires, group.settings.platforms, entry.task_id)
                 assert lease is not None, "the group was chosen because a machine is free"
-            worker = group.worker_with_room() or self._start(group, WorkerKind.DEMAND)
-            worker.hand(Assignment(entry, lease), self._wall.now())
-            return True
-        return False
+            worker = opening.next() or opening.put(self._start(group, WorkerKind.DEMAND))
+            token = self._tokens[entry.task_id] = worker.token.child()
+            worker.hand(Assignment(entry, token, lease), self._wall.now())
 
-    def _group_for(self, requires: RequirementClass) -> WorkerGroup | None:
-        for group in self._by_priority:
-            if (
-                group.takes(requires)
-                and (group.can_grow or group.worker_with_room() is not None)
-                and (not requires.needs_machine or self._machines.has_free(requires, group.settings.platforms))
-            ):
-                return group
-        return None
+    def _go_on(self) -> None:
+        if not self._goes_on:
+            self._goes_on = True
+            asyncio.get_running_loop().call_soon(self._next_step)
+
+    def _next_step(self) -> None:
+        self._goes_on = False
+        self.balance()
 
     def _fit(self, group: WorkerGroup) -> None:
         """As many workers stay as may, as many are baseline as must be."""
+        group.is_settled = True
         staying = group.staying()
         if len(staying) > group.max:
             # Those that leave soonest go first: idle ones, then demand ones, then the youngest.
-            leavers = sorted(staying, key=lambda worker: (worker.is_busy, worker.kind is WorkerKind.BASELINE))
+            leavers = list(reversed(staying))
+            leavers.sort(key=lambda worker: (worker.is_busy, worker.kind is WorkerKind.BASELINE))
             for worker in leavers[: len(staying) - group.max]:
                 worker.ask_to_leave(StopReason.SURPLUS)
-        for worker in [worker for worker in group.workers.values() if worker.leaving is StopReason.SURPLUS]:
-            if len(group.staying()) >= group.max:
-                break
-            if worker.is_busy:
-                worker.stay()
+        room = group.max - len(group.staying())
+        for worker in [worker for worker in group.workers.values() if worker.leaving is StopReason.SURPLUS and worker.is_busy][
+            :room
+        ]:
+            worker.stay()
         self._assign_kinds(group)
-        while len(group.staying()) < group.min and group.can_grow:
+        lacking = min(group.min - len(group.staying()), group.max - group.active)
+        for _ in range(min(lacking, MOST_A_STEP)):
             self._start(group, WorkerKind.BASELINE)
+        if lacking > MOST_A_STEP:
+            group.is_settled = False
+            self._go_on()
 
     def _assign_kinds(self, group: WorkerGroup) -> None:
         staying = group.staying()
@@ -247,15 +277,11 @@ class WorkerPool:
             raise
         finally:
             del group.workers[worker.id]
+            group.is_settled = False
             self._announce(news.WorkerStopped(worker=worker.id, group=worker.group, reason=reason, detail=detail))
             self.balance()
             self._on_shrunk(sum(group.active * group.settings.slots for group in self.groups.values()))
             self._tell_if_empty()
-
-    def _send_all_away(self) -> None:
-        for group in self.groups.values():
-            for worker in group.workers.values():
-                worker.ask_to_leave(StopReason.REQUESTED)
 
     def _tell_if_empty(self) -> None:
         if self._emptied is not None and not self._emptied.done() and not any(group.active for group in self.groups.values()):

@@ -109,7 +109,7 @@ class MachineView(msgspec.Struct, frozen=True, kw_only=True):
     """One machine at one moment.
 
     `since`: when it entered its state. `reason`: why it is quarantined, missing or disabled, or what its latest failure was; else
-    empty. `task_id`: the task that holds it. `leaving`: it will be disabled when its task is done.
+    empty. `task_id`: the task that holds it. `leaving`: it will be disabled when its task or its revert is done.
     """
 
     name: str

@@ -6,10 +6,12 @@ import asyncio
 
 import pytest
 
+from malbox_tui.engine.cancellation import CancelToken
+from malbox_tui.engine.lifecycle import OwnedTask
 from malbox_tui.model.commands import PausePool, ResizeGroup, ResumePool, SetPriority
 from malbox_tui.model.errors import StoreError
 from malbox_tui.model.events import GroupResized, WorkerChanged, WorkerStarted, WorkerStopped
-from malbox_tui.model.task import Claim, EndedBy, RequirementClass, TaskState
+from malbox_tui.model.task import EndedBy, RequirementClass, TaskState
 from malbox_tui.model.worker import StopReason, WorkerKind
 from malbox_tui.store.memory import MemoryStore
 from tests.support.rig import EngineRig, ScriptedRunner, states, with_engine
@@ -244,7 +246,7 @@ def test_a_broken_attempt_costs_no_worker_and_the_task_is_tried_again_to_a_cap()
 
 def test_a_worker_that_breaks_says_why_and_another_takes_its_place_and_its_task() -> None:
     async def test(rig: EngineRig) -> None:
-        rig.engine._recovery = UnusableRecovery()  # type: ignore[assignment]
+        rig.engine._driver._recovery = UnusableRecovery()  # type: ignore[assignment]
         await rig.add("one", "two")
         assert states(await rig.all_final()) == [TaskState.COMPLETED] * 2
         workers = (await rig.engine.overview()).workers
@@ -261,5 +263,5 @@ def test_a_worker_that_breaks_says_why_and_another_takes_its_place_and_its_task(
 class UnusableRecovery:
     """Fails to put right what an attempt broke, as when the store can't be read; the lease of the task runs out instead."""
 
-    async def after_break(self, _claim: Claim) -> None:
+    async def after_break(self, _owned: OwnedTask, _token: CancelToken) -> None:
         raise StoreError("the disk is gone")
