@@ -10,8 +10,9 @@ import msgspec
 
 from malbox_tui.config.settings import Isolation
 from malbox_tui.confine import bubblewrap
+from malbox_tui.confine.endings import ConfinedProcessError
 from malbox_tui.confine.limits import LimitsOnly
-from malbox_tui.confine.process import ConfinedProcess, ConfinedProcessError
+from malbox_tui.confine.process import ConfinedProcess
 from malbox_tui.confine.work import Walls, Work
 from malbox_tui.model.errors import ConfinementUnavailable
 

@@ -18,15 +18,15 @@ import socket
 import sys
 from collections.abc import Generator
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
+from malbox_tui.confine.endings import BrokenWire, ConfinedProcessError, ProcessEnded, how_ended, last_words
+from malbox_tui.confine.first_process import FirstProcess
 from malbox_tui.confine.marks import kill_marked
 from malbox_tui.confine.output import CappedOutput
 from malbox_tui.confine.work import Places, Walls, Work
-from malbox_tui.model.errors import MalboxError
 from malbox_tui.sdk.malbox_plugin_sdk import wire
 
 START_TIMEOUT_S = 30.0
@@ -40,22 +40,6 @@ _FRAMES_A_STEP = 32
 
 _log = logging.getLogger(__name__)
 _Frame = TypeVar("_Frame")
-
-
-class ConfinedProcessError(MalboxError):
-    """A confined process didn't do what it must. The process is to be killed; its output may tell more."""
-
-
-class ProcessEnded(ConfinedProcessError):
-    """It is gone, or has closed the wire. `how` says how it ended ("was killed by SIGSEGV")."""
-
-    def __init__(self, how: str) -> None:
-        self.how = how
-        super().__init__(f"the process {how}")
-
-
-class BrokenWire(ConfinedProcessError):
-    """It sent something that it may not send."""
 
 
 class _Hello(msgspec.Struct, tag_field="kind", tag="hello"):
@@ -75,9 +59,7 @@ class ConfinedProcess:
         self._process: asyncio.subprocess.Process | None = None
         self._reader: asyncio.StreamReader | None = None
         self._writer: asyncio.StreamWriter | None = None
-        """A file in memory, not a pipe: bubblewrap writes to it before it lets its child go on, and would die of a pipe's closed end
-        when the engine is killed at that moment, leaving the child waiting for ever."""
-        self._init_fd: int | None = None
+        self._first: FirstProcess | None = None
         self._frames = 0
         self._places: Places | None = None
 
@@ -97,7 +79,7 @@ class ConfinedProcess:
             raise ConfinedProcessError(f"the process did not say hello within {START_TIMEOUT_S:g} s") from None
         except ProcessEnded as exc:
             await process.kill()
-            raise ProcessEnded(exc.how + _last_words(process.take_output())) from exc
+            raise ProcessEnded(exc.how + last_words(process.take_output())) from exc
         except BaseException:
             await process.kill()
             raise
@@ -164,9 +146,9 @@ class ConfinedProcess:
 
     def destroy(self) -> None:
         """Kill it and all that it started, without waiting for the end of them."""
-        if self._find_first_process() and self._init_fd is not None:
-            with suppress(ProcessLookupError, PermissionError):
-                signal.pidfd_send_signal(self._init_fd, signal.SIGKILL)
+        if self._first is not None:
+            self._find_first_process()
+            self._first.kill()
         if self._process is not None and self._process.returncode is None:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
@@ -178,7 +160,8 @@ class ConfinedProcess:
         try:
             async with asyncio.timeout(KILL_TIMEOUT_S):
                 await self.wait()
-                await self._namespace_gone()
+                if self._first is not None:
+                    await self._first.gone()
                 if not self._walls.has_namespace and self._process is not None:
                     await asyncio.to_thread(kill_marked, self._work.scratch)
         except TimeoutError:
@@ -205,6 +188,8 @@ class ConfinedProcess:
                 cwd="/",
                 start_new_session=True,
             )
+            if self._walls.has_namespace:
+                self._first = FirstProcess(self._process.pid)
             self._close_output_writer()
             theirs.close()
             self._reader, self._writer = await asyncio.open_unix_connection(sock=ours, limit=wire.CHUNK_BYTES)
@@ -218,15 +203,8 @@ class ConfinedProcess:
             theirs.close()
 
     def _find_first_process(self) -> bool:
-        """Whether there is a pidfd of the namespace's first process: the only child of the process that was spawned.
-
-        While that one lives, the child's id can't become another process's: nobody else reaps it.
-        """
-        if self._init_fd is None and self._walls.has_namespace and self._process is not None and self._process.returncode is None:
-            pid = self._process.pid
-            with suppress(OSError, ValueError):
-                self._init_fd = os.pidfd_open(int(Path(f"/proc/{pid}/task/{pid}/children").read_text()))
-        return self._init_fd is not None
+        launcher_lives = self._process is not None and self._process.returncode is None
+        return self._first is not None and launcher_lives and self._first.find()
 
     async def _let_in(self) -> None:
         hello, _payload = await self.receive(_HELLO)
@@ -251,10 +229,6 @@ class ConfinedProcess:
             return "closed its wire"
         return how_ended(self._process.returncode or 0)
 
-    async def _namespace_gone(self) -> None:
-        if self._init_fd is not None:
-            await _readable(asyncio.get_running_loop(), self._init_fd)
-
     def _close_output_writer(self) -> None:
         if self._output.write_fd >= 0:
             os.close(self._output.write_fd)
@@ -263,9 +237,8 @@ class ConfinedProcess:
     def _let_go(self) -> None:
         self._close_output_writer()
         self._output.close()
-        if self._init_fd is not None:
-            os.close(self._init_fd)
-            self._init_fd = None
+        if self._first is not None:
+            self._first.close()
         if self._writer is not None:
             self._writer.transport.abort()
 
@@ -278,32 +251,3 @@ class _NextStep:
 
     def __await__(self) -> Generator[None, None, None]:
         yield
-
-
-def how_ended(returncode: int) -> str:
-    """An exit status in words. Shells, and bubblewrap, give 128 + N for signal N."""
-    number = -returncode if returncode < 0 else returncode - 128
-    try:
-        return f"was killed by {signal.Signals(number).name}"
-    except ValueError:
-        return f"exited with status {returncode}"
-
-
-def _last_words(output: bytes) -> str:
-    lines = output.decode("utf-8", "replace").strip().splitlines()
-    return f": {lines[-1].strip()[:300]}" if lines else ""
-
-
-async def _readable(loop: asyncio.AbstractEventLoop, fd: int) -> None:
-    ready: asyncio.Future[None] = loop.create_future()
-
-    def tell() -> None:
-        loop.remove_reader(fd)
-        if not ready.done():
-            ready.set_result(None)
-
-    loop.add_reader(fd, tell)
-    try:
-        await ready
-    finally:
-        loop.remove_reader(fd)

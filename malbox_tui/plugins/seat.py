@@ -11,11 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from malbox_tui.config.settings import PluginSettings
-from malbox_tui.confine.process import BrokenWire, ConfinedProcess, ConfinedProcessError, ProcessEnded
+from malbox_tui.confine.endings import BrokenWire, ConfinedProcessError, ProcessEnded
+from malbox_tui.confine.process import ConfinedProcess
 from malbox_tui.confine.work import Limits, Walls, Work
-from malbox_tui.model.events import EventBody, PluginProgress, PluginResultAvailable, PluginStarted, PluginStopped
+from malbox_tui.model.events import EventBody, PluginStarted, PluginStopped
 from malbox_tui.model.report import Identification, PluginRun, PluginStatus
 from malbox_tui.plugins import replies
+from malbox_tui.plugins.conversation import Conversation
+from malbox_tui.plugins.ending import Ending, NotBegun, last_line, status_of
 from malbox_tui.plugins.registry import HostPlugin
 from malbox_tui.plugins.replies import REPLIES, BadResult, shortened
 from malbox_tui.plugins.tray import ResultTray
@@ -27,10 +30,6 @@ READY_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 1.0
 """How long `on_stop` may take."""
 
-MAX_SMALL_REPLIES = 20_000
-"""Progress, warnings and events of one run."""
-
-_MAX_STALE_REPLIES = 1000
 _MEMORY_MARKS = (b"MemoryError", b"bad_alloc", b"memory allocation of", b"Cannot allocate memory", b"out of memory")
 
 
@@ -44,17 +43,6 @@ class Surroundings:
     cancel_grace_s: float
     results: ResultStore
     on_news: Callable[[EventBody], None]
-
-
-@dataclass(frozen=True, slots=True)
-class _Ending:
-    status: PluginStatus
-    reason: str = ""
-    traceback: bytes = b""
-
-
-class _NotBegun(Exception):
-    """The process ended before it took the task up."""
 
 
 class Seat:
@@ -76,7 +64,7 @@ class Seat:
         self._process: ConfinedProcess | None = None
         self._weakness = ""
         self._scope: asyncio.Timeout | None = None
-        self._halted: _Ending | None = None
+        self._halted: Ending | None = None
         self._run_number = 0
         self._running = False
         self._timers: list[asyncio.TimerHandle] = []
@@ -104,12 +92,12 @@ class Seat:
 
     def not_run(self, reason: str) -> PluginRun:
         """The account of a run that a stop prevented."""
-        return PluginRun(self.plugin.name, self.plugin.version, _status_of(reason), 0.0, reason="it was not started")
+        return PluginRun(self.plugin.name, self.plugin.version, status_of(reason), 0.0, reason="it was not started")
 
     def halt(self, reason: str) -> None:
         """Ask the run that goes on to end, and make it end after the grace period. Without a run it does nothing."""
         in_words = "the time limit of the task ended it" if reason == "timeout" else f"stopped: {shortened(reason, 200)}"
-        self._halt(_Ending(_status_of(reason), in_words))
+        self._halt(Ending(status_of(reason), in_words))
 
     async def close(self) -> None:
         """End the process, politely first. A run that goes on fails."""
@@ -126,21 +114,21 @@ class Seat:
         finally:
             await process.kill()
 
-    async def _work_on(self, job: PluginJob, tray: ResultTray, warnings: list[str]) -> _Ending:
+    async def _work_on(self, job: PluginJob, tray: ResultTray, warnings: list[str]) -> Ending:
         try:
             async with asyncio.timeout(None) as self._scope:
                 try:
                     return await self._attempt(job, tray, warnings)
-                except _NotBegun:
+                except NotBegun:
                     await self._kill()
                     return await self._attempt(job, tray, warnings)
         except TimeoutError:
             await self._kill()
-            return self._halted or _Ending(PluginStatus.CANCELED, "the plugins are being closed")
-        except (ConfinedProcessError, BadResult, _NotBegun) as exc:
+            return self._halted or Ending(PluginStatus.CANCELED, "the plugins are being closed")
+        except (ConfinedProcessError, BadResult, NotBegun) as exc:
             return await self._broken(exc)
 
-    async def _attempt(self, job: PluginJob, tray: ResultTray, warnings: list[str]) -> _Ending:
+    async def _attempt(self, job: PluginJob, tray: ResultTray, warnings: list[str]) -> Ending:
         process = await self._ready_process()
         process.take_output()
         self._run_number += 1
@@ -154,57 +142,21 @@ class Seat:
         )
         self._running = True
         if limit_s := self.plugin.manifest.runtime.analysis_timeout:
-            ending = _Ending(PluginStatus.TIMED_OUT, f"it took longer than its own limit of {limit_s} s")
+            ending = Ending(PluginStatus.TIMED_OUT, f"it took longer than its own limit of {limit_s} s")
             self._timers.append(asyncio.get_running_loop().call_later(limit_s, self._halt, ending))
-        return await self._listen(process, job, tray, warnings)
-
-    async def _listen(self, process: ConfinedProcess, job: PluginJob, tray: ResultTray, warnings: list[str]) -> _Ending:
-        begun, stale, small = False, 0, 0
-        while True:
-            try:
-                reply, payload = await process.receive(REPLIES)
-            except ProcessEnded as exc:
-                if begun:
-                    raise
-                raise _NotBegun(str(exc)) from exc
-            if not isinstance(reply, replies.RunReply) or reply.run != self._run_number:
-                stale += 1
-                if stale > _MAX_STALE_REPLIES:
-                    raise BrokenWire("the process goes on about tasks that are over")
-                continue
-            begun = True
-            match reply:
-                case replies.Begun():
-                    continue
-                case replies.ResultBegin(name=name, format=format):
-                    tray.begin(name, format)
-                case replies.ResultChunk():
-                    tray.chunk(payload)
-                case replies.ResultEnd():
-                    name = tray.end()
-                    self._around.on_news(PluginResultAvailable(task_id=job.task_id, plugin=self.plugin.name, result_name=name))
-                case replies.Done() if tray.unfinished is not None:
-                    raise BadResult(f"it ended before its result {tray.unfinished} was whole")
-                case replies.Done():
-                    return _Ending(PluginStatus.COMPLETED, self._weakness)
-                case replies.Failed(error=error):
-                    return await self._failed(error, payload)
-                case replies.Canceled():
-                    return self._halted or _Ending(PluginStatus.FAILED, "it says that it was canceled, which nobody asked for")
-                case _:
-                    small += 1
-                    if small > MAX_SMALL_REPLIES:
-                        raise BrokenWire(f"the process sent more than {MAX_SMALL_REPLIES} progress reports, warnings and events")
-                    if isinstance(reply, replies.Progress):
-                        self._tell_progress(job, reply)
-                    if isinstance(reply, replies.Warned) and len(warnings) < self._around.settings.max_results:
-                        warnings.append(reply.message)
-
-    def _tell_progress(self, job: PluginJob, progress: replies.Progress) -> None:
-        message = shortened(progress.message, 200)
-        self._around.on_news(
-            PluginProgress(task_id=job.task_id, plugin=self.plugin.name, fraction=progress.fraction, message=message)
-        )
+        around = self._around
+        talk = Conversation(job, self.plugin.name, self._run_number, tray, around.on_news, around.settings.max_results)
+        try:
+            word, payload = await talk.last_word(process)
+        finally:
+            warnings += talk.warnings
+        match word:
+            case replies.Done():
+                return Ending(PluginStatus.COMPLETED, self._weakness)
+            case replies.Failed(error=error):
+                return await self._failed(error, payload)
+            case replies.Canceled():
+                return self._halted or Ending(PluginStatus.FAILED, "it says that it was canceled, which nobody asked for")
 
     async def _ready_process(self) -> ConfinedProcess:
         if self._process is not None and not self._process.alive:
@@ -223,12 +175,12 @@ class Seat:
         except TimeoutError:
             raise ConfinedProcessError(f"it was not ready within {READY_TIMEOUT_S:g} s") from None
         if isinstance(reply, replies.NotReady):
-            raise ConfinedProcessError(f"it is not ready: {shortened(reply.reason or _last_line(payload))}")
+            raise ConfinedProcessError(f"it is not ready: {shortened(reply.reason or last_line(payload))}")
         if not isinstance(reply, replies.Ready):
             raise BrokenWire("the process did not say that it is ready")
         self._weakness = "" if reply.state == "healthy" else f"degraded: {shortened(reply.reason)}"
 
-    def _halt(self, ending: _Ending) -> None:
+    def _halt(self, ending: Ending) -> None:
         if self._halted is not None or self._scope is None:
             return
         self._halted = ending
@@ -249,28 +201,28 @@ class Seat:
         if self._scope is not None and not self._scope.expired():
             self._scope.reschedule(asyncio.get_running_loop().time())
 
-    async def _failed(self, error: str, traceback: bytes) -> _Ending:
+    async def _failed(self, error: str, traceback: bytes) -> Ending:
         if error != "MemoryError":
-            return _Ending(PluginStatus.FAILED, shortened(_last_line(traceback) or error), traceback)
+            return Ending(PluginStatus.FAILED, shortened(last_line(traceback) or error), traceback)
         await self._kill()
-        return _Ending(PluginStatus.FAILED, f"it reached its {self._memory_limit()}", traceback)
+        return Ending(PluginStatus.FAILED, f"it reached its {self._memory_limit()}", traceback)
 
-    async def _broken(self, error: Exception) -> _Ending:
+    async def _broken(self, error: Exception) -> Ending:
         output = self._process.take_output() if self._process is not None else b""
         await self._kill()
         if self._halted is not None:
             return self._halted
         reason = str(error)
-        if isinstance(error, ProcessEnded | _NotBegun) and any(mark in output for mark in _MEMORY_MARKS):
+        if isinstance(error, ProcessEnded | NotBegun) and any(mark in output for mark in _MEMORY_MARKS):
             reason += f", probably at its {self._memory_limit()}"
-        return _Ending(PluginStatus.FAILED, shortened(reason), output)
+        return Ending(PluginStatus.FAILED, shortened(reason), output)
 
     async def _kill(self) -> None:
         process, self._process = self._process, None
         if process is not None:
             await process.kill()
 
-    def _keep_log(self, tray: ResultTray, ending: _Ending, warnings: list[str]) -> None:
+    def _keep_log(self, tray: ResultTray, ending: Ending, warnings: list[str]) -> None:
         printed = self._process.take_output() if self._process is not None else b""
         warned = "".join(f"WARN  {shortened(warning, 2000)}\n" for warning in warnings).encode()
         if text := warned + printed + ending.traceback:
@@ -284,7 +236,7 @@ class Seat:
         self._halted = None
         self._running = False
 
-    def _account(self, ending: _Ending, seconds: float, tray: ResultTray) -> PluginRun:
+    def _account(self, ending: Ending, seconds: float, tray: ResultTray) -> PluginRun:
         return PluginRun(
             name=self.plugin.name,
             version=self.plugin.version,
@@ -297,12 +249,3 @@ class Seat:
 
     def _memory_limit(self) -> str:
         return f"memory limit of {self._around.limits.memory_mb} MiB"
-
-
-def _status_of(stop_reason: str) -> PluginStatus:
-    return PluginStatus.TIMED_OUT if stop_reason == "timeout" else PluginStatus.CANCELED
-
-
-def _last_line(traceback: bytes) -> str:
-    lines = traceback.decode("utf-8", "replace").strip().splitlines()
-    return lines[-1] if lines else ""

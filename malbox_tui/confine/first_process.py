@@ -1,0 +1,60 @@
+"""The first process of a sandbox's PID namespace: the kernel ends all of the namespace with it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from contextlib import suppress
+from pathlib import Path
+
+
+class FirstProcess:
+    """That process, which is the only child of the process `launcher_pid` that was spawned.
+
+    While the launcher lives, the child's id can't become another process's: nobody else reaps it.
+    """
+
+    def __init__(self, launcher_pid: int) -> None:
+        self._launcher_pid = launcher_pid
+        self._fd: int | None = None
+
+    def find(self) -> bool:
+        """Whether it is known. To be called only while the launcher has not been reaped."""
+        if self._fd is None:
+            pid = self._launcher_pid
+            with suppress(OSError, ValueError):
+                self._fd = os.pidfd_open(int(Path(f"/proc/{pid}/task/{pid}/children").read_text()))
+        return self._fd is not None
+
+    def kill(self) -> None:
+        """End it and all of its namespace, without waiting for that; nothing happens when it isn't known."""
+        if self._fd is not None:
+            with suppress(ProcessLookupError, PermissionError):
+                signal.pidfd_send_signal(self._fd, signal.SIGKILL)
+
+    async def gone(self) -> None:
+        """Returns when the namespace is empty, and at once when the process isn't known."""
+        if self._fd is not None:
+            await _readable(asyncio.get_running_loop(), self._fd)
+
+    def close(self) -> None:
+        """Let go of it. A second call does nothing."""
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+
+async def _readable(loop: asyncio.AbstractEventLoop, fd: int) -> None:
+    ready: asyncio.Future[None] = loop.create_future()
+
+    def tell() -> None:
+        loop.remove_reader(fd)
+        if not ready.done():
+            ready.set_result(None)
+
+    loop.add_reader(fd, tell)
+    try:
+        await ready
+    finally:
+        loop.remove_reader(fd)
