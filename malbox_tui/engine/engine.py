@@ -321,6 +321,7 @@ class Engine:
             alarm.cancel()
         self._pool.drain()
         self._machines.let_be()
+        self._health.let_be()
         self._tracker.cancel()
         if stuck := await self._tracker.wait(STOP_MARGIN_S):
             log.error("could not be ended: %s", stuck)

@@ -44,6 +44,7 @@ class StoreHealth:
         self._works: asyncio.Future[None] | None = None
         self._worked_at: float | None = None
         self._retry_s = RETRY_S
+        self._ended = False
 
     @property
     def problem(self) -> str | None:
@@ -51,7 +52,9 @@ class StoreHealth:
         return self._problem
 
     def failed(self, error: StoreError) -> None:
-        """A write failed: from now on the store is tried until it works."""
+        """A write failed: from now on the store is tried until it works. Nothing happens at the end: the store is being closed."""
+        if self._ended:
+            return
         news_to_tell = str(error) != self._problem
         was_well, self._problem = self._problem is None, str(error)
         if news_to_tell:
@@ -64,16 +67,22 @@ class StoreHealth:
             self._tracker.spawn(self._try_until_it_works(), name="store trial")
             self._on_change()
 
+    def let_be(self) -> None:
+        """Begin no trial any more: the engine ends."""
+        self._ended = True
+
     async def insist(self, write: Callable[[], Awaitable[object]], what: str, waits_out: type[StoreError] = StoreError) -> None:
         """Do `write`, again and again while it fails: what an attempt came to is not to be lost. `what` names it in the log.
 
-        Raises what is no `waits_out`.
+        Raises what is no `waits_out`, and at the end of the engine what the store raises.
         """
         while True:
             try:
                 await write()
                 return
             except waits_out as error:
+                if self._ended:
+                    raise
                 log.warning("%s could not be stored: %s; trying again as soon as that works", what, error)
                 self.failed(error)
             await self.until_it_works()

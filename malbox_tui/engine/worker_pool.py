@@ -12,7 +12,7 @@ Each decision is taken from the state of the moment, in one synchronous step (`b
 came, a worker or a machine became free, a group was resized, the pool was resumed. A task is handed to a worker, and its machine
 reserved, in that step. So there is no wake-up to lose: there is only a state to look at.
 
-A step starts and hands out `MOST_A_STEP` at most, so that it never holds the loop up; 1 to 3 then hold after the steps that follow at
+A step does `MOST_A_STEP` of each at most, so that it never holds the loop up; 1 to 3 then hold after the steps that follow at
 once.
 """
 
@@ -38,7 +38,7 @@ from malbox_tui.ports import Clock, PendingEntry
 
 MAX_WORKERS = 1024
 MOST_A_STEP = 32
-"""How many workers one step starts, and how many tasks it hands out, at most."""
+"""How many workers one step starts or makes another kind, and how many tasks it hands out, at most."""
 
 Attempt = Callable[[Worker, Assignment], Awaitable[Served]]
 
@@ -233,26 +233,26 @@ class WorkerPool:
             for worker in leavers[: len(staying) - group.max]:
                 worker.ask_to_leave(StopReason.SURPLUS)
         room = group.max - len(group.staying())
-        for worker in [worker for worker in group.workers.values() if worker.leaving is StopReason.SURPLUS and worker.is_busy][
-            :room
-        ]:
+        surplus = [worker for worker in group.workers.values() if worker.leaving is StopReason.SURPLUS and worker.is_busy]
+        for worker in surplus[:room]:
             worker.stay()
-        self._assign_kinds(group)
-        lacking = min(group.min - len(group.staying()), group.max - group.active)
+        changes = self._kinds_to_change(group)
+        for worker, kind in changes[:MOST_A_STEP]:
+            self._change_kind(worker, kind)
+        lacking = max(0, min(group.min - len(group.staying()), group.max - group.active))
         for _ in range(min(lacking, MOST_A_STEP)):
             self._start(group, WorkerKind.BASELINE)
-        if lacking > MOST_A_STEP:
+        if max(len(changes), lacking) > MOST_A_STEP:
             group.is_settled = False
             self._go_on()
 
-    def _assign_kinds(self, group: WorkerGroup) -> None:
+    def _kinds_to_change(self, group: WorkerGroup) -> list[tuple[Worker, WorkerKind]]:
         staying = group.staying()
         baseline = [worker for worker in staying if worker.kind is WorkerKind.BASELINE]
-        for worker in baseline[group.min :]:
-            self._change_kind(worker, WorkerKind.DEMAND)
         demand = [worker for worker in staying if worker.kind is WorkerKind.DEMAND]
-        for worker in demand[: max(0, group.min - len(baseline))]:
-            self._change_kind(worker, WorkerKind.BASELINE)
+        demoted = [(worker, WorkerKind.DEMAND) for worker in baseline[group.min :]]
+        promoted = [(worker, WorkerKind.BASELINE) for worker in demand[: max(0, group.min - len(baseline))]]
+        return demoted + promoted
 
     def _change_kind(self, worker: Worker, kind: WorkerKind) -> None:
         worker.become(kind)
