@@ -115,7 +115,7 @@ class CommandDesk:
     # --- tasks -------------------------------------------------------------------------------------------------------------------
 
     async def _cancel_tasks(self, action: CancelTasks, actor: str) -> CommandOutcome:
-        targets = [await _each(task_id, self._cancel(task_id, action.expected, actor)) for task_id in action.task_ids]
+        targets = [await self._each(task_id, self._cancel(task_id, action.expected, actor)) for task_id in action.task_ids]
         return _summed("canceled", targets)
 
     async def _cancel(self, task_id: int, expected: TaskState | None, actor: str) -> TargetResult:
@@ -153,7 +153,7 @@ class CommandDesk:
     async def _set_priority(self, action: SetPriority, _actor: str) -> CommandOutcome:
         if abs(action.priority) > MAX_PRIORITY:
             raise RefusedCommand(f"Priority {action.priority}: it must be between {-MAX_PRIORITY} and {MAX_PRIORITY}.")
-        targets = [await _each(task_id, self._reprioritize(task_id, action.priority)) for task_id in action.task_ids]
+        targets = [await self._each(task_id, self._reprioritize(task_id, action.priority)) for task_id in action.task_ids]
         return _summed("re-ordered", targets)
 
     async def _reprioritize(self, task_id: int, priority: int) -> TargetResult:
@@ -169,7 +169,7 @@ class CommandDesk:
         return TargetResult(task_id, True, f"Task {task_id} has priority {priority}.")
 
     async def _retry_tasks(self, action: RetryTasks, _actor: str) -> CommandOutcome:
-        return _summed("retried", [await _each(task_id, self._retry(task_id)) for task_id in action.task_ids])
+        return _summed("retried", [await self._each(task_id, self._retry(task_id)) for task_id in action.task_ids])
 
     async def _retry(self, task_id: int) -> TargetResult:
         record = await self._record(task_id)
@@ -194,6 +194,14 @@ class CommandDesk:
             )
         )
         return TargetResult(task_id, True, f"Task {added.task.id} retries task {task_id}.", added.task.id)
+
+    async def _each(self, task_id: int, act: Awaitable[TargetResult]) -> TargetResult:
+        """What became of one target; a store that fails at it takes nothing from what was done to the others."""
+        try:
+            async with self._lifecycle.alone_with(task_id):
+                return await act
+        except StoreError as error:
+            return _not_done(task_id, f"Task {task_id} was left alone: {error}")
 
     async def _record(self, task_id: int) -> TaskRecord | None:
         page = await self._store.tasks(TaskQuery(where=TaskFilter(task_ids=(task_id,))), self._wall.now())
@@ -235,14 +243,6 @@ class CommandDesk:
             raise RefusedCommand(f"A limit of {action.within_s:g} s makes no sense; nothing was stopped.")
         self._stop(action.mode, action.within_s)
         return CommandOutcome(done=True, message=f"Stopping ({action.mode.value.replace('_', ' ')}).")
-
-
-async def _each(task_id: int, act: Awaitable[TargetResult]) -> TargetResult:
-    """What became of one target; a store that fails at it takes nothing from what was done to the others."""
-    try:
-        return await act
-    except StoreError as error:
-        return _not_done(task_id, f"Task {task_id} was left alone: {error}")
 
 
 def _not_done(task_id: int, message: str) -> TargetResult:

@@ -85,6 +85,7 @@ class Driver:
             return await self._executor.run(attempt)
         except LeaseLost as error:
             log.warning("%s", error)
+            self._recovery.lost(claim.task.id, token)
             return None
         except asyncio.CancelledError as error:
             if was_cancelled():
@@ -97,17 +98,19 @@ class Driver:
             return await self._recovery.after_break(owned, token)
         except LeaseLost as error:
             log.warning("%s", error)
+            self._recovery.lost(claim.task.id, token)
             return None
 
     async def _end(self, entry: PendingEntry, token: CancelToken) -> None:
         """Cancel a task that came back while somebody canceled it; a failing store is tried again until it takes that."""
 
         async def end() -> None:
-            page = await self._store.tasks(TaskQuery(where=TaskFilter(task_ids=(entry.task_id,))), 0.0)
-            for record in page.rows:
-                if record.task.state is TaskState.PENDING:
-                    reason = f"Canceled by {token.detail} before it was tried again."
-                    await self._lifecycle.end_pending(record.task, Trigger.CANCEL, EndedBy.USER, reason)
+            async with self._lifecycle.alone_with(entry.task_id):
+                page = await self._store.tasks(TaskQuery(where=TaskFilter(task_ids=(entry.task_id,))), 0.0)
+                for record in page.rows:
+                    if record.task.state is TaskState.PENDING:
+                        reason = f"Canceled by {token.detail} before it was tried again."
+                        await self._lifecycle.end_pending(record.task, Trigger.CANCEL, EndedBy.USER, reason)
 
         try:
             await self._health.insist(end, f"task {entry.task_id}: that it is canceled")

@@ -104,7 +104,7 @@ class Engine:
             adapters.store, self._health, adapters.wall, self._tracker, settings.analysis.lease_s, self._on_pending
         )
         care = MachineCare(adapters.machinery, settings.machinery, self._tracker)
-        self._machines = MachinePool(adapters.machinery, care, adapters.wall, self.announce, self._on_machine_ready)
+        self._machines = MachinePool(adapters.machinery, care, adapters.wall, self.announce, self._on_machines)
         stores = Stores(adapters.store, adapters.quarantine, adapters.results, self._health)
         self._recovery = Recovery(adapters.store, self._lifecycle, adapters.results, self._health, settings.analysis.max_crashes)
         self._driver = Driver(
@@ -353,7 +353,7 @@ class Engine:
         self._queue.push(entry)
         self._pool.balance()
 
-    def _on_machine_ready(self) -> None:
+    def _on_machines(self) -> None:
         self._pool.balance()
 
     def _on_health(self) -> None:

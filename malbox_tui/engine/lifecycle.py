@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from uuid import uuid4
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -58,6 +59,7 @@ class Lifecycle:
         self._tracker = tracker
         self._lease_s = lease_s
         self._on_pending = on_pending
+        self._edits: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
 
     async def create(self, new: NewTask) -> Added:
         """Add a task. Raises `StoreError`. Cancelled: the task is added all the same if the store had it already, and will be taken."""
@@ -73,6 +75,13 @@ class Lifecycle:
     def owned(self, task: Task) -> OwnedTask:
         """The way to move a task that is owned, as it is stored."""
         return OwnedTask(task, self._store, self._health, self._wall)
+
+    def alone_with(self, task_id: int) -> asyncio.Lock:
+        """What is held from reading a pending task until it is changed: two changes of the same row would undo each other's."""
+        lock = self._edits.get(task_id)
+        if lock is None:
+            lock = self._edits[task_id] = asyncio.Lock()
+        return lock
 
     async def end_pending(self, task: Task, trigger: Trigger, ended_by: EndedBy, reason: str) -> Task:
         """End a task that waits: canceled by a person, or failed. Raises `StaleTask` when it no longer waits, `StoreError`."""

@@ -66,50 +66,54 @@ class MachineCare:
         async with self._starting:
             return await self._limited(machine, self._bring_up(machine, revert=not fresh))
 
-    def make_clean(self, machine: Machine, on_ready: Callable[[], None]) -> None:
+    def make_clean(self, machine: Machine, on_change: Callable[[], None]) -> None:
         """Prove a `reverting` machine clean, in the background; afterwards it is ready, disabled, quarantined or missing.
 
         Whatever it is afterwards, it is switched off unless it is ready.
         """
         if not self._closed:
-            self._tracker.spawn(self._make_clean(machine, on_ready), name=f"care of {machine.spec.name}")
+            self._tracker.spawn(self._make_clean(machine, on_change), name=f"care of {machine.spec.name}")
 
     # --- private -----------------------------------------------------------------------------------------------------------------
 
-    async def _make_clean(self, machine: Machine, on_ready: Callable[[], None]) -> None:
+    async def _make_clean(self, machine: Machine, on_change: Callable[[], None]) -> None:
         retry_s = RETRY_S
-        while True:
-            await self._stop(machine)
-            if machine.disable_reason is not None:
-                machine.move(MachineTrigger.DISABLE, machine.disable_reason)
-                machine.disable_reason = None
-                return
-            if machine.failures >= machine.spec.max_failures:
-                machine.move(MachineTrigger.QUARANTINE, machine.reason)
-                self._try_again_later(machine, on_ready)
-                return
-            try:
-                async with self._starting:
-                    await self._limited(machine, self._prove_clean(machine))
-            except MachineMissing as error:
-                machine.move(MachineTrigger.LOSE, error.problem)
-                self._try_again_later(machine, on_ready)
-                return
-            except MachineError as error:
-                log.warning("%s", error)
-                machine.failures += 1
-                machine.reason = error.problem
-                if machine.failures < machine.spec.max_failures and machine.disable_reason is None:
-                    await clock.sleep(min(retry_s, self._settings.start_timeout_s))
-                    retry_s *= 2
-                continue
-            if machine.disable_reason is None:
-                machine.clean_at = clock.monotonic()
-                machine.move(MachineTrigger.CLEAN)
-                on_ready()
-                return
+        while not await self._is_proven(machine, on_change):
+            if machine.failures < machine.spec.max_failures and machine.disable_reason is None:
+                await clock.sleep(min(retry_s, self._settings.start_timeout_s))
+                retry_s *= 2
+        on_change()
 
-    def _try_again_later(self, machine: Machine, on_ready: Callable[[], None]) -> None:
+    async def _is_proven(self, machine: Machine, on_change: Callable[[], None]) -> bool:
+        """Switch it off and try to prove it clean, once; false when it is still `reverting` afterwards."""
+        await self._stop(machine)
+        if machine.disable_reason is not None:
+            machine.move(MachineTrigger.DISABLE, machine.disable_reason)
+            machine.disable_reason = None
+            return True
+        if machine.failures >= machine.spec.max_failures:
+            machine.move(MachineTrigger.QUARANTINE, machine.reason)
+            self._try_again_later(machine, on_change)
+            return True
+        try:
+            async with self._starting:
+                await self._limited(machine, self._prove_clean(machine))
+        except MachineMissing as error:
+            machine.move(MachineTrigger.LOSE, error.problem)
+            self._try_again_later(machine, on_change)
+            return True
+        except MachineError as error:
+            log.warning("%s", error)
+            machine.failures += 1
+            machine.reason = error.problem
+            return False
+        if machine.disable_reason is not None:
+            return False
+        machine.clean_at = clock.monotonic()
+        machine.move(MachineTrigger.CLEAN)
+        return True
+
+    def _try_again_later(self, machine: Machine, on_change: Callable[[], None]) -> None:
         """Try a quarantined or missing machine once more after a while, unless it is moved before."""
 
         def probe() -> None:
@@ -117,7 +121,7 @@ class MachineCare:
                 return
             machine.failures = min(machine.failures, machine.spec.max_failures - 1)
             machine.move(MachineTrigger.REVERT, machine.reason)
-            self.make_clean(machine, on_ready)
+            self.make_clean(machine, on_change)
 
         machine.next_try = clock.alarm(self._settings.probe_interval_s, probe)
 

@@ -28,7 +28,8 @@ _OUT_OF_SERVICE = frozenset({MachineState.QUARANTINED, MachineState.MISSING, Mac
 
 
 class MachinePool:
-    """The machines of one engine. Not thread-safe: it belongs to the engine's loop. `on_ready` is called when one may be reserved."""
+    """The machines of one engine. Not thread-safe: it belongs to the engine's loop. `on_change` is called when another one may be
+    reserved than before: one became ready, or one went out of service, so that those are tried again that failed a task before."""
 
     def __init__(
         self,
@@ -36,13 +37,13 @@ class MachinePool:
         care: MachineCare,
         wall: Clock,
         announce: Callable[[news.EventBody], None],
-        on_ready: Callable[[], None],
+        on_change: Callable[[], None],
     ) -> None:
         self._machinery = machinery
         self._care = care
         self._wall = wall
         self._announce = announce
-        self._on_ready = on_ready
+        self._on_change = on_change
         self._machines: dict[str, Machine] = {}
 
     def __repr__(self) -> str:
@@ -53,7 +54,7 @@ class MachinePool:
         await self._care.open()
         for spec in self._machinery.machines:
             machine = self._machines[spec.name] = Machine(spec, self._wall.now, self._announce)
-            self._care.make_clean(machine, self._on_ready)
+            self._care.make_clean(machine, self._on_change)
 
     def let_be(self) -> None:
         """Make no machine clean any more: the engine ends, and `close` switches them off."""
@@ -108,7 +109,7 @@ class MachinePool:
             machine.move(MachineTrigger.UNRESERVE)
             if machine.disable_reason is not None:
                 self._take_out(machine)
-            self._on_ready()
+            self._on_change()
             return
         machine.served_at = clock.monotonic()
         if failure is not None:
@@ -116,7 +117,7 @@ class MachinePool:
         elif machine.state is MachineState.LEASED:
             machine.failures = 0
         machine.move(MachineTrigger.RELEASE, failure or "")
-        self._care.make_clean(machine, self._on_ready)
+        self._care.make_clean(machine, self._on_change)
 
     # --- what an operator does ---------------------------------------------------------------------------------------------------
 
@@ -148,17 +149,18 @@ class MachinePool:
             return f"Machine {name} is in service already ({machine.state})."
         machine.failures = 0
         machine.move(MachineTrigger.REVERT)
-        self._care.make_clean(machine, self._on_ready)
+        self._care.make_clean(machine, self._on_change)
         return f"Machine {name} is being reverted; it serves as soon as it is proven clean."
 
     def _take_out(self, machine: Machine) -> str:
         """Disable a machine that nobody uses; one that is ready runs, and is switched off before."""
         if machine.state is MachineState.READY:
             machine.move(MachineTrigger.REVERT)
-            self._care.make_clean(machine, self._on_ready)
+            self._care.make_clean(machine, self._on_change)
             return f"Machine {machine.spec.name} goes out as soon as it is switched off."
         machine.move(MachineTrigger.DISABLE, machine.disable_reason or "")
         machine.disable_reason = None
+        self._on_change()
         return f"Machine {machine.spec.name} is out for maintenance."
 
     # --- words -------------------------------------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ class Recovery:
         self._lifecycle = lifecycle
         self._results = results
         self._max_crashes = max_crashes
+        self._canceled: dict[int, CancelToken] = {}
 
     async def recover(self) -> int:
         """Put every owned task right, before anything is taken; returns how many there were."""
@@ -38,7 +39,16 @@ class Recovery:
 
         Raises `LeaseLost` when it is owned by another attempt by now; a failing store is tried again until it takes it.
         """
-        return await self._put_right(self._lifecycle.owned(task))
+        owned = self._lifecycle.owned(task)
+        token = self._canceled.get(task.id)
+        entry = await (self._put_right(owned) if token is None else self.after_break(owned, token))
+        self._canceled.pop(task.id, None)
+        return entry
+
+    def lost(self, task_id: int, token: CancelToken) -> None:
+        """Another attempt took the task over. Should it come back here, a cancel that was promised is still kept."""
+        if token.reason is CancelReason.USER:
+            self._canceled[task_id] = token
 
     async def after_break(self, owned: OwnedTask, token: CancelToken) -> PendingEntry | None:
         """As `put_right`, for a task whose attempt ended with an error; `token` tells whether somebody canceled it meanwhile."""
