@@ -1,4 +1,4 @@
-"""A real engine on the in-memory store under turned time, with plugins and a quarantine that a test scripts.
+"""A real engine on the in-memory store under turned time, with plugins and disks that a test scripts and machines that are simulated.
 
 `with_engine(test)` runs `test(rig)` against a running engine and checks afterwards what must always hold.
 """
@@ -8,141 +8,50 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
-import msgspec
-
-from malbox_tui.config.settings import AnalysisSettings, GeneralSettings, Settings
+from malbox_tui.config.settings import AnalysisSettings, GeneralSettings, MachinerySettings, Settings, WorkerSettings
 from malbox_tui.engine.engine import Adapters, Engine
 from malbox_tui.model.commands import Action, Command, CommandOutcome, ShutdownMode
-from malbox_tui.model.errors import RefusedContent
 from malbox_tui.model.events import Event, Gap
-from malbox_tui.model.queries import TaskQuery, TaskSort
-from malbox_tui.model.report import Classification, PluginRun, PluginStatus, ResultRef, Verdict
+from malbox_tui.model.machine import MachineSpec, MachineState, MachineView
+from malbox_tui.model.overview import GroupView
+from malbox_tui.model.queries import TaskQuery, TaskSort, Waiting
 from malbox_tui.model.sample import SampleName
 from malbox_tui.model.submission import Account, Offer, SubmissionOptions
 from malbox_tui.model.task import Task, TaskState
-from malbox_tui.ports import Findings, PluginBench, PluginInfo, PluginJob, ResultWriter, StopSignal, StoredContent
+from malbox_tui.ports import (
+    Machinery,
+)
+from malbox_tui.simulated.guests import SimulatedChannel
+from malbox_tui.simulated.machines import SimulatedProvider
+from malbox_tui.simulated.world import Durations, Program, World
 from malbox_tui.store.memory import MemoryStore
-from tests.support.virtual_time import LoopClock, run_virtual, settle_loop
+from tests.support.scripted import (
+    CLEAN_RUN,
+    MALICIOUS,
+    BreakableStore,
+    JumpingClock,
+    ScriptedLimits,
+    ScriptedQuarantine,
+    ScriptedResults,
+    ScriptedRunner,
+)
+from tests.support.virtual_time import run_virtual, settle_loop
 
-CLEAN_RUN = PluginRun("scripted", "1", PluginStatus.COMPLETED, 0.0, (ResultRef("report", "json", 2, "0" * 64, "r"),))
+__all__ = [
+    "CLEAN_RUN",
+    "MALICIOUS",
+    "BreakableStore",
+    "EngineRig",
+    "ScriptedQuarantine",
+    "ScriptedResults",
+    "ScriptedRunner",
+    "states",
+    "survivor",
+    "with_engine",
+]
 
-
-class ScriptedQuarantine:
-    """Holds every content: the sum of a content is its text."""
-
-    def __init__(self) -> None:
-        self.extract_raises: list[Exception] = []
-
-    async def open(self) -> None: ...
-
-    async def store(self, content: AsyncIterator[bytes], max_bytes: int) -> StoredContent:
-        data = b"".join([chunk async for chunk in content])
-        if not data:
-            raise RefusedContent("empty", "It is empty.")
-        return StoredContent(data.decode(), len(data))
-
-    async def extract(self, sha256: str, target: Path) -> int:
-        await settle_loop(2)
-        if self.extract_raises:
-            raise self.extract_raises.pop(0)
-        return len(sha256)
-
-    async def close(self) -> None: ...
-
-
-class ScriptedResults:
-    """Remembers what was settled and discarded."""
-
-    def __init__(self) -> None:
-        self.settled: list[int] = []
-        self.discarded: list[int] = []
-
-    async def open(self) -> None: ...
-
-    def begin(self, task_id: int, token: str, plugin: str, name: str, format: str) -> ResultWriter:
-        raise AssertionError("no scripted plugin writes a result")
-
-    async def settle(self, task_id: int, token: str) -> None:
-        self.settled.append(task_id)
-
-    async def discard(self, task_id: int, token: str) -> None:
-        self.discarded.append(task_id)
-
-    async def read(self, reference: ResultRef, max_bytes: int) -> bytes:
-        return b""
-
-    async def close(self) -> None: ...
-
-
-@dataclass
-class ScriptedBench:
-    """Runs `seconds` of turned time, or as long as its runner's gate is shut."""
-
-    runner: ScriptedRunner
-    inbox: Path = Path("/nowhere")
-
-    async def run(self, job: PluginJob, stop: StopSignal) -> Findings:
-        return await self.runner.work(job, stop)
-
-
-@dataclass
-class ScriptedRunner:
-    """Plugins that do what the test says, and books of who ran when."""
-
-    seconds: float = 1.0
-    deaf: bool = False
-    """Takes no notice of being asked to stop, and goes on for `seconds`."""
-    runs: tuple[PluginRun, ...] = (CLEAN_RUN,)
-    raises: list[BaseException] = field(default_factory=list)
-    order: list[int] = field(default_factory=list)
-    running: set[int] = field(default_factory=set)
-    most_at_once: int = 0
-    benches_out: int = 0
-    isolation: str = "scripted"
-
-    async def open(self) -> Sequence[PluginInfo]:
-        return [PluginInfo("scripted", "1", "does what the test says")]
-
-    async def acquire(self) -> PluginBench:
-        self.benches_out += 1
-        return ScriptedBench(self)
-
-    async def release(self, bench: PluginBench) -> None:
-        self.benches_out -= 1
-
-    async def trim(self, benches: int) -> None: ...
-
-    async def close(self) -> None: ...
-
-    async def work(self, job: PluginJob, stop: StopSignal) -> Findings:
-        self.order.append(job.task_id)
-        self.running.add(job.task_id)
-        self.most_at_once = max(self.most_at_once, len(self.running))
-        try:
-            if self.raises:
-                raise self.raises.pop(0)
-            return Findings(await self._finish(stop))
-        finally:
-            self.running.discard(job.task_id)
-
-    async def _finish(self, stop: StopSignal) -> tuple[PluginRun, ...]:
-        loop = asyncio.get_running_loop()
-        done = loop.create_task(asyncio.sleep(self.seconds))  # noqa: TID251 - turned time
-        asked = loop.create_task(stop.wait())
-        try:
-            await asyncio.wait({done} if self.deaf else {done, asked}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            done.cancel()
-            asked.cancel()
-        if stop.reason is None:
-            return self.runs
-        status = PluginStatus.TIMED_OUT if stop.reason == "timeout" else PluginStatus.CANCELED
-        return tuple(msgspec.structs.replace(run, status=status) for run in self.runs)
-
-
-MALICIOUS = msgspec.structs.replace(CLEAN_RUN, verdict=Verdict(Classification.MALICIOUS, 100, labels=("eicar",)))
+Test = Callable[["EngineRig"], Awaitable[None]]
 
 
 @dataclass
@@ -154,7 +63,12 @@ class EngineRig:
     quarantine: ScriptedQuarantine
     results: ScriptedResults
     runner: ScriptedRunner
+    world: World
+    limits: ScriptedLimits
+    wall: JumpingClock
     events: list[Event] = field(default_factory=list)
+    left: list[int] = field(default_factory=list)
+    """What the engine reported as left, when it has ended."""
 
     async def add(self, *contents: str, **options: object) -> Account:
         """Submit contents, each named after itself."""
@@ -175,6 +89,31 @@ class EngineRig:
     async def task(self, task_id: int) -> Task:
         return (await self.tasks())[task_id]
 
+    async def waiting(self, task_id: int) -> Waiting:
+        """What a pending task waits for."""
+        page = await self.engine.query(TaskQuery(sort=TaskSort.OLDEST, limit=1000))
+        waiting = next(record.waiting for record in page.rows if record.task.id == task_id)
+        assert waiting is not None, f"task {task_id} does not wait"
+        return waiting
+
+    async def group(self, name: str = "default") -> GroupView:
+        return next(group for group in (await self.engine.overview()).groups if group.name == name)
+
+    async def machine(self, name: str) -> MachineView:
+        return next(machine for machine in (await self.engine.overview()).machines if machine.name == name)
+
+    async def until_machine(self, name: str, *states: MachineState, within_s: float = 10_000.0) -> MachineView:
+        """Turn time until a machine is in one of `states`."""
+        async with asyncio.timeout(within_s):
+            while (machine := await self.machine(name)).state not in states:
+                await asyncio.sleep(0.1)  # noqa: TID251 - turned time
+        return machine
+
+    async def until_state(self, task_id: int, state: TaskState, within_s: float = 10_000.0) -> Task:
+        """Turn time until a task is in `state`; looks at every turn, so no state is too short to be seen."""
+        await self.until(lambda: self.store._tasks[task_id].state is state, within_s, every_s=0.0)
+        return self.store._tasks[task_id]
+
     async def all_final(self, within_s: float = 10_000.0) -> dict[int, Task]:
         """Turn time until every task is final."""
         async with asyncio.timeout(within_s):
@@ -182,11 +121,15 @@ class EngineRig:
                 await asyncio.sleep(0.1)  # noqa: TID251 - turned time
         return await self.tasks()
 
-    async def until(self, condition: Callable[[], bool], within_s: float = 10_000.0) -> None:
-        """Turn time until `condition` holds."""
+    async def until(self, condition: Callable[[], bool], within_s: float = 10_000.0, every_s: float = 0.1) -> None:
+        """Turn time until `condition` holds; `every_s` 0: it is looked at in every turn, some hundred of them for each look at time."""
         async with asyncio.timeout(within_s):
             while not condition():
-                await asyncio.sleep(0.1)  # noqa: TID251 - turned time
+                for _ in range(200 if every_s == 0.0 else 1):
+                    await asyncio.sleep(0)  # noqa: TID251 - no time passes
+                    if condition():
+                        return
+                await asyncio.sleep(every_s or 0.01)  # noqa: TID251 - turned time
 
     async def pass_time(self, seconds: float) -> None:
         await asyncio.sleep(seconds)  # noqa: TID251 - turned time
@@ -195,7 +138,8 @@ class EngineRig:
         return [event.body for event in self.events if isinstance(event.body, kind)]
 
 
-Test = Callable[[EngineRig], Awaitable[None]]
+QUICK = Durations(check=(0.1, 0.1), revert=(1.0, 1.0), boot=(2.0, 2.0), stop=(0.1, 0.1), put=(0.5, 0.5), hang_up=(0.0, 0.0))
+"""How long machines take: 3.1 s to be proven clean, 0.1 s to be switched off."""
 
 
 def with_engine(
@@ -205,52 +149,88 @@ def with_engine(
     max_workers: int = 4,
     idle_s: float = 60.0,
     timeout_s: float = 300.0,
+    groups: Sequence[WorkerSettings] = (),
+    machines: Sequence[MachineSpec] = (),
+    machinery: MachinerySettings | None = None,
+    sample: Program | None = None,
     store: MemoryStore | None = None,
     runner: ScriptedRunner | None = None,
+    prepare: Callable[[EngineRig], object] = lambda rig: None,
     stop: ShutdownMode | None = ShutdownMode.GIVE_BACK,
+    leaves: bool = False,
 ) -> EngineRig:
-    """Run `test` against a running engine, stop it (`stop` None: the test does), and check what must always hold."""
+    """Run `test` against a running engine, stop it (`stop` None: the test does), and check what must always hold.
+
+    `sample` is what every sample does in a guest. `prepare` is called before the engine opens. `leaves`: something is left at the end.
+    """
     settings = Settings(
         general=GeneralSettings(min_workers=min_workers, max_workers=max_workers, idle_timeout_ms=int(idle_s * 1000)),
+        workers=tuple(groups),
         analysis=AnalysisSettings(timeout_s=timeout_s),
+        machinery=machinery or MachinerySettings(),
     )
 
     async def live() -> EngineRig:
-        nonlocal store, runner
-        store, runner = store or MemoryStore(), runner or ScriptedRunner()
-        quarantine, results = ScriptedQuarantine(), ScriptedResults()
-        engine = Engine(settings, Adapters(store, quarantine, results, runner, LoopClock()))
-        rig = EngineRig(engine, store, quarantine, results, runner)
-        ready = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        life = loop.create_task(engine.run(ready.set))
-        readiness = loop.create_task(ready.wait())
-        await asyncio.wait({life, readiness}, return_when=asyncio.FIRST_COMPLETED)
-        readiness.cancel()
-        if life.done():
-            await life
-        listening = loop.create_task(_listen(rig))
+        rig = _built(settings, machines, store or MemoryStore(), runner or ScriptedRunner())
+        rig.world.programs[b""] = sample or Program(seconds=5.0, output=b"hello")
+        prepare(rig)
+        life = await _started(rig)
+        listening = asyncio.get_running_loop().create_task(_listen(rig))
         await settle_loop()
         try:
             await test(rig)
         finally:
             if stop is not None:
-                engine.stop(stop)
-            left = await life
+                rig.engine.stop(stop)
+            rig.left = await life
         await listening
-        assert left == []
-        assert runner.benches_out == 0
-        await store.open(lambda _events: None)
-        assert not await store.owned()
-        await store.close()
+        if not leaves:
+            await _check_end(rig)
         return rig
 
     return run_virtual(live())
 
 
+def _built(settings: Settings, machines: Sequence[MachineSpec], store: MemoryStore, runner: ScriptedRunner) -> EngineRig:
+    world = World(1, asyncio.sleep, machines, durations=QUICK)  # noqa: TID251 - turned time
+    machinery = Machinery(machines, {"simulated": SimulatedProvider(world)}, {"simulated": SimulatedChannel(world)})
+    quarantine, results, limits, wall = ScriptedQuarantine(), ScriptedResults(), ScriptedLimits(), JumpingClock()
+    engine = Engine(settings, Adapters(store, quarantine, results, runner, wall, machinery, limits))
+    return EngineRig(engine, store, quarantine, results, runner, world, limits, wall)
+
+
+async def _started(rig: EngineRig) -> asyncio.Task[list[int]]:
+    """The engine's life, when it is ready. Raises what kept it from becoming so."""
+    loop = asyncio.get_running_loop()
+    ready = asyncio.Event()
+    life = loop.create_task(rig.engine.run(ready.set))
+    readiness = loop.create_task(ready.wait())
+    await asyncio.wait({life, readiness}, return_when=asyncio.FIRST_COMPLETED)
+    readiness.cancel()
+    if life.done():
+        await life
+    return life
+
+
+async def _check_end(rig: EngineRig) -> None:
+    """Nothing is left running, owned or in use."""
+    assert rig.left == []
+    assert rig.runner.benches_out == 0
+    assert not len(rig.engine._tracker), rig.engine._tracker
+    assert rig.world.violations == []
+    for machine in rig.engine._machines._machines.values():
+        is_ours = machine.state not in (MachineState.DISABLED, MachineState.MISSING)
+        assert machine.lease is None
+        assert not (is_ours and rig.world.machines[machine.spec.name].running), machine
+    await rig.store.open(lambda _events: None)
+    assert not await rig.store.owned()
+    await rig.store.close()
+
+
 def survivor(store: MemoryStore) -> MemoryStore:
     """What a disk would hold if the engine were killed at this moment."""
-    copy = MemoryStore(store._engine_id)
+    copy = MemoryStore()
+    copy._engine_id = store._engine_id
     for name, value in vars(store).items():
         if isinstance(value, dict | list) and name != "_waiting":
             setattr(copy, name, value.copy())

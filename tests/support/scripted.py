@@ -1,0 +1,207 @@
+"""What a test scripts around a real engine: a store that breaks, a quarantine, results, plugins, limits, and a clock that jumps."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from malbox_tui.model.errors import RefusedContent, StoreError
+from malbox_tui.model.report import Classification, PluginRun, PluginStatus, ResultRef, Verdict
+from malbox_tui.ports import Findings, PluginBench, PluginInfo, PluginJob, ResultWriter, StopSignal, StoredContent
+from malbox_tui.store.memory import MemoryStore
+from malbox_tui.store.requests import Request
+from tests.support.virtual_time import LoopClock, settle_loop
+
+CLEAN_RUN = PluginRun("scripted", "1", PluginStatus.COMPLETED, 0.0, (ResultRef("report", "json", 2, "0" * 64, "r"),))
+
+
+class ScriptedQuarantine:
+    """Holds every content: the sum of a content is its text."""
+
+    def __init__(self) -> None:
+        self.extract_raises: list[Exception] = []
+
+    async def open(self) -> None: ...
+
+    async def store(self, content: AsyncIterator[bytes], max_bytes: int) -> StoredContent:
+        data = b"".join([chunk async for chunk in content])
+        if not data:
+            raise RefusedContent("empty", "It is empty.")
+        return StoredContent(data.decode(), len(data))
+
+    async def extract(self, sha256: str, target: Path) -> int:
+        await settle_loop(2)
+        if self.extract_raises:
+            raise self.extract_raises.pop(0)
+        return len(sha256)
+
+    async def close(self) -> None: ...
+
+
+class BreakableStore(MemoryStore):
+    """`broken` maps kinds of requests to the error that they end with; under `None`, every kind."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.broken: dict[type | None, StoreError] = {}
+
+    def _carry_out(self, request: Request) -> Callable[[], None]:
+        error = self.broken.get(type(request), self.broken.get(None))
+        return super()._carry_out(request) if error is None else lambda: request.answer.fail(error)
+
+
+@dataclass
+class ScriptedWriter:
+    """Keeps one result of a guest in `kept`."""
+
+    kept: list[bytes]
+    name: str
+    chunks: bytes = b""
+
+    def write(self, chunk: bytes) -> None:
+        self.chunks += chunk
+
+    def commit(self) -> ResultRef:
+        self.kept.append(self.chunks)
+        return ResultRef(self.name, "json", len(self.chunks), "0" * 64, "kept")
+
+    def abort(self) -> None: ...
+
+
+class ScriptedResults:
+    """Remembers what was settled and discarded. `raises`: what the next calls end with."""
+
+    def __init__(self) -> None:
+        self.settled: list[int] = []
+        self.discarded: list[int] = []
+        self.kept: list[bytes] = []
+        self.raises: list[Exception] = []
+
+    async def open(self) -> None: ...
+
+    def begin(self, task_id: int, token: str, plugin: str, name: str, format: str) -> ResultWriter:
+        assert plugin == "guest-run", "no scripted plugin writes a result"
+        self._raise()
+        return ScriptedWriter(self.kept, name)
+
+    async def settle(self, task_id: int, token: str) -> None:
+        self._raise()
+        self.settled.append(task_id)
+
+    async def discard(self, task_id: int, token: str) -> None:
+        self._raise()
+        self.discarded.append(task_id)
+
+    def _raise(self) -> None:
+        if self.raises:
+            raise self.raises.pop(0)
+
+    async def read(self, reference: ResultRef, max_bytes: int) -> bytes:
+        return b""
+
+    async def close(self) -> None: ...
+
+
+class ScriptedLimits:
+    """Where limits are saved; `raises`: what the next call ends with."""
+
+    def __init__(self) -> None:
+        self.saved: dict[str, tuple[int, int]] = {}
+        self.raises: list[Exception] = []
+
+    async def save(self, limits: Mapping[str, tuple[int, int]]) -> str:
+        if self.raises:
+            raise self.raises.pop(0)
+        self.saved = dict(limits)
+        return "Saved."
+
+
+class JumpingClock(LoopClock):
+    """Wall time that follows the loop, and jumps when a test says so."""
+
+    def __init__(self) -> None:
+        self.jumped_s = 0.0
+
+    def now(self) -> float:
+        return super().now() + self.jumped_s
+
+
+@dataclass
+class ScriptedBench:
+    """Runs `seconds` of turned time, or as long as its runner's gate is shut."""
+
+    runner: ScriptedRunner
+    inbox: Path = Path("/nowhere")
+
+    async def run(self, job: PluginJob, stop: StopSignal) -> Findings:
+        return await self.runner.work(job, stop)
+
+
+@dataclass
+class ScriptedRunner:
+    """Plugins that do what the test says, and books of who ran when."""
+
+    seconds: float = 1.0
+    deaf: bool = False
+    """Takes no notice of being asked to stop, and goes on for `seconds`."""
+    runs: tuple[PluginRun, ...] = (CLEAN_RUN,)
+    raises: list[BaseException] = field(default_factory=list)
+    order: list[int] = field(default_factory=list)
+    running: set[int] = field(default_factory=set)
+    jobs: list[PluginJob] = field(default_factory=list)
+    most_at_once: int = 0
+    benches_out: int = 0
+    plugins: tuple[str, ...] = ("scripted",)
+    """What there is; each that is not kept out gives `runs`, the others are skipped."""
+    isolation: str = "scripted"
+
+    async def open(self) -> Sequence[PluginInfo]:
+        return [PluginInfo(name, "1", "does what the test says") for name in self.plugins]
+
+    async def acquire(self) -> PluginBench:
+        self.benches_out += 1
+        return ScriptedBench(self)
+
+    async def release(self, bench: PluginBench) -> None:
+        self.benches_out -= 1
+
+    async def trim(self, benches: int) -> None: ...
+
+    async def close(self) -> None: ...
+
+    async def work(self, job: PluginJob, stop: StopSignal) -> Findings:
+        self.order.append(job.task_id)
+        self.jobs.append(job)
+        self.running.add(job.task_id)
+        self.most_at_once = max(self.most_at_once, len(self.running))
+        try:
+            if self.raises:
+                raise self.raises.pop(0)
+            skipped = tuple(
+                PluginRun(name, "1", PluginStatus.SKIPPED, 0.0, reason=reason) for name, reason in job.kept_out.items()
+            )
+            takes_part = len(skipped) < len(self.plugins)
+            return Findings((*(await self._finish(stop) if takes_part else ()), *skipped))
+        finally:
+            self.running.discard(job.task_id)
+
+    async def _finish(self, stop: StopSignal) -> tuple[PluginRun, ...]:
+        loop = asyncio.get_running_loop()
+        done = loop.create_task(asyncio.sleep(self.seconds))  # noqa: TID251 - turned time
+        asked = loop.create_task(stop.wait())
+        try:
+            await asyncio.wait({done} if self.deaf else {done, asked}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            done.cancel()
+            asked.cancel()
+        if stop.reason is None:
+            return self.runs
+        status = PluginStatus.TIMED_OUT if stop.reason == "timeout" else PluginStatus.CANCELED
+        return tuple(msgspec.structs.replace(run, status=status) for run in self.runs)
+
+
+MALICIOUS = msgspec.structs.replace(CLEAN_RUN, verdict=Verdict(Classification.MALICIOUS, 100, labels=("eicar",)))
