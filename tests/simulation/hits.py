@@ -38,9 +38,17 @@ def ending(name: str) -> str:
     return f"ending: {name}"
 
 
+NEVER_MADE = (
+    # A task that nothing serves any more is held, and never failed by the engine.
+    task_move(TaskState.PENDING, Trigger.FAIL),
+    # A ready machine that may have become stale is reverted for its next task, not before.
+    machine_move(MachineState.READY, MachineTrigger.REVERT),
+)
+"""Moves of the tables that the engine has no reason for."""
+
 EXPECTED: tuple[str, ...] = (
-    *(task_move(*move) for move in TRANSITIONS),
-    *(machine_move(*move) for move in MACHINE_MOVES),
+    *(task_move(*move) for move in TRANSITIONS if task_move(*move) not in NEVER_MADE),
+    *(machine_move(*move) for move in MACHINE_MOVES if machine_move(*move) not in NEVER_MADE),
     *(fault(name) for name in Fault),
     *(action(kind) for kind in ACTIONS),
     *(ending(name) for name in ENDINGS),

@@ -7,13 +7,13 @@ themselves what could start and who could take it: a mistake in the engine's own
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from malbox_tui.config.settings import GroupSettings
 from malbox_tui.engine.cancellation import CancelToken
 from malbox_tui.engine.machine import Machine
+from malbox_tui.engine.worker import Worker
 from malbox_tui.model.machine import BUSY_STATES, MachineState
 from malbox_tui.model.task import RequirementClass, Task, TaskState
 from malbox_tui.model.worker import WorkerKind
@@ -22,12 +22,10 @@ from tests.simulation.mirror import Mirror, disagreement
 from tests.simulation.view import View, listeners
 from tests.simulation.watched_store import WatchedStore
 
-Entries = Mapping[int, tuple[tuple[int, int], RequirementClass]]
-
 
 @dataclass(slots=True)
 class Facts:
-    """What the checks look at: the engine, the rows of the store, what the events say, and what was there one step before."""
+    """What the checks look at: the engine, the rows of the store, what the events say, and what was there before the latest change."""
 
     view: View
     rows: Mapping[int, Task]
@@ -35,14 +33,30 @@ class Facts:
     store: WatchedStore
     left: frozenset[int] = frozenset()
     """Tasks that the engine said it could not stop in time."""
-    held_before: dict[int, str] = field(default_factory=dict)
-    """Task id → the worker that held it."""
+    holders: dict[int, list[Worker]] = field(default_factory=dict)
+    """Task id → the workers that hold it."""
     queue_before: dict[int, tuple[tuple[int, int], RequirementClass]] = field(default_factory=dict)
     tokens_before: dict[int, CancelToken] = field(default_factory=dict)
+    _seen: tuple[object, ...] = ()
+
+    def look(self) -> bool:
+        """Take a look; False when nothing has changed that a check after a step depends on. Cheap, since most steps change nothing."""
+        view = self.view
+        workers = [(worker, worker.leaving, *worker.held) for group in view.groups.values() for worker in group.workers.values()]
+        machines = [(machine.state, machine.lease) for machine in view.machines.values()]
+        limits = [group.max for group in view.groups.values()]
+        seen = (workers, machines, limits, len(view.tokens), len(view.queue))
+        if seen == self._seen and view.tokens == self.tokens_before and view.queue == self.queue_before:
+            return False
+        self._seen = seen
+        self.holders = {}
+        for worker, _, *held in workers:
+            for task_id in held:
+                self.holders.setdefault(task_id, []).append(worker)
+        return True
 
     def remember(self) -> None:
-        """Keep this step's state as the one before."""
-        self.held_before = {task_id: worker.id for _, worker in self.view.workers() for task_id in worker.held}
+        """Keep what was looked at as the state before."""
         self.queue_before = dict(self.view.queue)
         self.tokens_before = dict(self.view.tokens)
 
@@ -55,14 +69,11 @@ Check = Callable[[Facts], str | None]
 
 def each_task_has_one_owner(facts: Facts) -> str | None:
     """No task is held by two workers, or held and waiting in the queue at the same time."""
-    held: dict[int, str] = {}
-    for _, worker in facts.view.workers():
-        for task_id in worker.held:
-            if task_id in held:
-                return f"task {task_id} is held by {held[task_id]} and {worker.id}"
-            held[task_id] = worker.id
-            if task_id in facts.view.queue:
-                return f"task {task_id} is held by {worker!r} and waits in the queue"
+    for task_id, holders in facts.holders.items():
+        if len(holders) > 1:
+            return f"task {task_id} is held by {holders}"
+        if task_id in facts.view.queue:
+            return f"task {task_id} is held by {holders[0]!r} and waits in the queue"
     return None
 
 
@@ -78,8 +89,7 @@ def what_runs_is_held(facts: Facts) -> str | None:
     """Each task that is being driven is held by a worker, unless the engine is cutting what did not stop in time."""
     if facts.view.is_closed:
         return None
-    held = {task_id for _, worker in facts.view.workers() for task_id in worker.held}
-    loose = set(facts.view.tokens) - held
+    loose = facts.view.tokens.keys() - facts.holders.keys()
     return f"tasks {sorted(loose)} are driven and held by nobody" if loose else None
 
 
@@ -108,12 +118,11 @@ def each_machine_serves_one_task(facts: Facts) -> str | None:
 
 def a_machine_is_held_by_a_task_in_hand(facts: Facts) -> str | None:
     """Whoever holds a machine is held by a worker: nothing in the queue, and nothing that has ended, keeps one."""
-    leases = [machine.lease.task_id for machine in facts.view.machines.values() if machine.lease is not None]
-    if leases:
-        held = {task_id for _, worker in facts.view.workers() for task_id in worker.held}
-        for task_id in leases:
-            if task_id not in held:
-                return f"task {task_id} holds a machine and is held by nobody"
+    if facts.view.is_closed:
+        return None
+    for machine in facts.view.machines.values():
+        if machine.lease is not None and machine.lease.task_id not in facts.holders:
+            return f"{machine!r} is held for a task that nobody holds"
     return None
 
 
@@ -123,7 +132,7 @@ def the_best_of_a_class_goes_first(facts: Facts) -> str | None:
     taken = [place for task_id, place in facts.queue_before.items() if task_id not in now]
     for place, requires in taken:
         task_id = place[1]
-        if not any(task_id in worker.held for _, worker in facts.view.workers()):
+        if task_id not in facts.holders:
             continue
         for other, (other_place, other_requires) in now.items():
             if other_requires == requires and other_place < place and facts.queue_before.get(other) == now[other]:
@@ -164,13 +173,17 @@ def no_startable_task_waits(facts: Facts) -> str | None:
     view = facts.view
     if view.is_paused or view.is_ending:
         return None
-    for task_id, (_, requires) in view.queue.items():
-        for group in view.groups.values():
-            if not takes(group.settings, requires):
-                continue
-            room = any(worker.leaving is None and len(worker.held) < worker.slots for worker in group.workers.values())
-            if (room or len(group.workers) < group.max) and machine_is_free(view.machines, requires, group.settings.platforms):
-                return f"task {task_id} ({requires}) waits, and {group!r} could take it"
+    with_room = [
+        group
+        for group in view.groups.values()
+        if len(group.workers) < group.max
+        or any(worker.leaving is None and len(worker.held) < worker.slots for worker in group.workers.values())
+    ]
+    for requires in {requires for _, requires in view.queue.values()} if with_room else ():
+        for group in with_room:
+            if takes(group.settings, requires) and machine_is_free(view.machines, requires, group.settings.platforms):
+                waiting = sorted(task_id for task_id, entry in view.queue.items() if entry[1] == requires)
+                return f"tasks {waiting} ({requires}) wait, and {group!r} could take them"
     return None
 
 
@@ -227,9 +240,8 @@ def each_pending_task_is_somewhere(facts: Facts) -> str | None:
     view = facts.view
     if view.was_told_to_stop or facts.store.answers_due:
         return None
-    held = {task_id for _, worker in view.workers() for task_id in worker.held}
-    for task_id, told in facts.mirror.tasks.items():
-        if told.state is TaskState.PENDING and task_id not in view.queue and task_id not in held:
+    for task_id in facts.mirror.pending:
+        if task_id not in view.queue and task_id not in facts.holders:
             return f"task {task_id} is pending and stands nowhere"
     return None
 
@@ -299,11 +311,6 @@ def fits(machine: Machine, requires: RequirementClass, platforms: frozenset[str]
     )
 
 
-def counted(values: Iterator[str]) -> str:
-    """How often each value comes, for a person."""
-    return ", ".join(f"{count} {value}" for value, count in sorted(Counter(values).items()))
-
-
 AFTER_EACH_STEP: tuple[Check, ...] = (
     each_task_has_one_owner,
     a_worker_holds_no_more_than_its_slots,
@@ -313,8 +320,10 @@ AFTER_EACH_STEP: tuple[Check, ...] = (
     a_machine_is_held_by_a_task_in_hand,
     the_best_of_a_class_goes_first,
     children_are_done_before_their_token_is_dropped,
-    rows_are_as_events_tell,
 )
+"""Checked whenever something has changed that they depend on."""
+
+AFTER_EACH_COMMIT: tuple[Check, ...] = (rows_are_as_events_tell,)
 
 AT_REST: tuple[Check, ...] = (
     no_startable_task_waits,

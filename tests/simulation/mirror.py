@@ -54,6 +54,8 @@ class Mirror:
     hits: hits.Hits
     tasks: dict[int, ToldTask] = field(default_factory=dict)
     changed: set[int] = field(default_factory=set)
+    pending: dict[int, None] = field(default_factory=dict)
+    """Those of `tasks` that are pending, in the order they became so."""
     workers: dict[str, WorkerKind] = field(default_factory=dict)
     machines: dict[str, tuple[MachineState, int | None]] = field(default_factory=dict)
     limits: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -78,6 +80,7 @@ class Mirror:
                 if body.task_id in self.tasks:
                     raise Violation("a task is created once", f"{body}")
                 self.tasks[body.task_id] = ToldTask(TaskState.PENDING, body.sha256, body.priority, body.retry_of)
+                self.pending[body.task_id] = None
                 self.changed.add(body.task_id)
             case news.TaskStarting():
                 told = self._move(body, TaskState.INITIALIZING)
@@ -121,6 +124,10 @@ class Mirror:
             case _:
                 pass
 
+    def machine_state(self, name: str) -> MachineState:
+        """What a machine is at; one of which nothing was told yet is being reverted."""
+        return self.machines.get(name, (MachineState.REVERTING, None))[0]
+
     def _move(
         self, body: news.TaskStarting | news.TaskStageChanged | news.TaskGivenBack | news.TaskEnded, after: TaskState
     ) -> ToldTask:
@@ -131,6 +138,10 @@ class Mirror:
             raise Violation(what, f"task {body.task_id} went from {told.state} to {after}: {body}")
         self.hits[hits.task_move(told.state, trigger)] += 1
         told.state = after
+        if after is TaskState.PENDING:
+            self.pending[body.task_id] = None
+        else:
+            self.pending.pop(body.task_id, None)
         self.changed.add(body.task_id)
         return told
 

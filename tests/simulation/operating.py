@@ -67,9 +67,9 @@ class Operator:
             case plan.Resume():
                 await self.do(commands.ResumePool())
             case plan.Disable():
-                await self.do(commands.DisableMachines(machines=self._machine(action.where)))
+                await self.do(commands.DisableMachines(machines=self._machine(action)))
             case plan.Enable():
-                await self.do(commands.EnableMachines(machines=self._machine(action.where)))
+                await self.do(commands.EnableMachines(machines=self._machine(action)))
             case plan.Save():
                 await self.do(commands.SaveLimits())
             case plan.Look():
@@ -102,7 +102,7 @@ class Operator:
 
     async def _retry(self, action: plan.Retry) -> None:
         final = [task_id for task_id, told in self.mirror.tasks.items() if told.state.is_final]
-        task_ids = (_at(final, action.where),) if final else (1_000_000,)
+        task_ids = (final[int(action.where * len(final))],) if final else (1_000_000,)
         outcome = await self.do(commands.RetryTasks(task_ids=task_ids))
         for target in outcome.targets:
             if target.new_task_id is not None and self.mirror.tasks[target.new_task_id].retry_of != target.task_id:
@@ -141,18 +141,17 @@ class Operator:
         start = int(where * len(found))
         return tuple(found[start : start + count])
 
-    def _machine(self, where: float) -> tuple[str, ...]:
-        return (_at(self.machines, where),) if self.machines else ("nowhere",)
+    def _machine(self, action: plan.Disable | plan.Enable) -> tuple[str, ...]:
+        """A machine at the state that is asked for, else any; one that doesn't exist when there are none."""
+        there = [name for name in self.machines if action.state in (None, self.mirror.machine_state(name))]
+        found = there or self.machines
+        return (found[int(action.where * len(found))],) if found else ("nowhere",)
 
 
 def _may_be_sensible(action: plan.Resize) -> bool:
     low, high = action.min_workers, action.max_workers
     in_range = all(limit is None or 0 <= limit <= 1024 for limit in (low, high))
     return action.group != "gpu" and in_range and (low is None or high is None or low <= high)
-
-
-def _at(found: Sequence[str] | Sequence[int], where: float) -> str | int:  # type: ignore[misc]
-    return found[int(where * len(found))]
 
 
 async def _chunks(content: bytes) -> AsyncIterator[bytes]:

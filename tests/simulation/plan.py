@@ -7,7 +7,6 @@ time has come (which task, which machine) is drawn as a number from 0 to 1, a pl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
 
@@ -15,11 +14,58 @@ from malbox_tui.config.machines import Arch, MachinerySettings, MachineSettings,
 from malbox_tui.config.settings import AnalysisSettings, GeneralSettings, Settings
 from malbox_tui.config.workers import PluginRestrictions, WorkerSettings
 from malbox_tui.model.commands import ShutdownMode
-from malbox_tui.model.task import RequirementClass, TaskState
+from malbox_tui.model.machine import MachineState
+from malbox_tui.model.task import OWNED_STATES, RequirementClass, TaskState
 from malbox_tui.simulated.faults import Fault
 from malbox_tui.simulated.world import Durations, Span
 
 GRID_S = 0.5
+
+OUT_OF_ORDER = (MachineState.QUARANTINED, MachineState.MISSING)
+
+MACHINE_FAULTS = (
+    Fault.CHECK_FAILS,
+    Fault.REVERT_FAILS,
+    Fault.REVERT_HANGS,
+    Fault.REVERT_LEAVES_OFF,
+    Fault.REVERT_LEAVES_DIRT,
+    Fault.STOP_FAILS,
+    Fault.STOP_HANGS,
+    Fault.MACHINE_MISSING,
+    Fault.MACHINE_SLOW,
+    Fault.GUEST_NEVER_UP,
+)
+GUEST_FAULTS = (
+    Fault.GUEST_REFUSES,
+    Fault.GUEST_LOST_IN_PUT,
+    Fault.GUEST_LOST_IN_EXECUTE,
+    Fault.GUEST_POWERED_OFF,
+    Fault.SAMPLE_NEVER_ENDS,
+    Fault.OUTPUT_FLOODS,
+    Fault.OUTPUT_TORN,
+)
+PLUGIN_FAULTS = (Fault.PLUGIN_CRASHES, Fault.PLUGIN_HANGS, Fault.PLUGIN_DEAF)
+BENCH_FAULTS = (
+    Fault.BENCH_BREAKS,
+    Fault.ACQUIRE_FAILS,
+    Fault.ACQUIRE_SLOW,
+    Fault.RELEASE_FAILS,
+    Fault.RELEASE_SLOW,
+    Fault.SAMPLE_MISSING,
+    Fault.SAMPLE_CHANGED,
+    Fault.LEASE_TAKEN_OVER,
+)
+DISK_FAULTS = (
+    Fault.QUARANTINE_FULL,
+    Fault.QUARANTINE_FAILS,
+    Fault.QUARANTINE_SLOW,
+    Fault.RESULTS_FULL,
+    Fault.RESULTS_FAIL,
+    Fault.RESULTS_SLOW,
+    Fault.STORE_FULL,
+    Fault.STORE_FAILS,
+    Fault.STORE_SLOW,
+)
 
 
 # --- what the operator does ---------------------------------------------------------------------------------------------------------
@@ -79,12 +125,18 @@ class Resume: ...
 
 @dataclass(frozen=True, slots=True)
 class Disable:
+    """Takes a machine out that is at `state`, or any (None)."""
+
     where: float
+    state: MachineState | None
 
 
 @dataclass(frozen=True, slots=True)
 class Enable:
+    """Brings a machine back that is at `state`, or any (None)."""
+
     where: float
+    state: MachineState | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +268,7 @@ def _machines(chance: Random) -> tuple[MachineSettings, ...]:
             tags=tuple(tag for tag in ("office", "net") if chance.random() < 0.4),
             max_failures=chance.choice((1, 2, 3)),
         )
-        for number in range(1, 1 + chance.choice((0, 1, 2, 2, 3, 4)))
+        for number in range(1, 1 + chance.choice((0, 1, 1, 2, 2, 3, 4)))
     )
 
 
@@ -237,7 +289,7 @@ def _settings(chance: Random, machines: tuple[MachineSettings, ...]) -> Settings
             max_attempts=chance.choice((1, 2, 3)),
         ),
         analysis=AnalysisSettings(
-            timeout_s=chance.choice((2.0, 5.0, 20.0)),
+            timeout_s=chance.choice((2.0, 8.0, 20.0)),
             cancel_grace_s=chance.choice((0.5, 2.0)),
             lease_s=chance.choice((1.5, 3.0, 30.0)),
             max_crashes=chance.choice((1, 2, 3)),
@@ -266,9 +318,10 @@ def _group(chance: Random, name: str) -> WorkerSettings:
 
 
 def _epoch(chance: Random, settings: Settings, contents: int) -> Epoch:
-    length_s = _moment(chance, 60.0)
+    length_s = _moment(chance, chance.choice((60.0, 60.0, 60.0, 400.0)))
     actions: list[tuple[float, Action]] = [(_moment(chance, 3.0), _submit(chance, settings, contents)) for _ in range(2)]
     actions += [(_moment(chance, length_s), _action(chance, settings, contents)) for _ in range(chance.randint(4, 24))]
+    actions += [(_moment(chance, length_s), Inject(chance.choice(_INJECTED))) for _ in range(chance.randint(0, 4))]
     actions.sort(key=lambda timed: timed[0])
     return Epoch(settings, tuple(actions), _ending(chance, length_s))
 
@@ -282,11 +335,13 @@ def _ending(chance: Random, length_s: float) -> Crash | Stop:
         return Crash(int(10 ** chance.uniform(1.0, 3.5)))
     mode = chance.choice(tuple(ShutdownMode))
     harder: tuple[tuple[float, ShutdownMode], ...] = ()
-    if chance.random() < 0.4:
+    if chance.random() < 0.5:
         harder = tuple((_moment(chance, 4.0), chance.choice(tuple(ShutdownMode))) for _ in range(2))
     within_s = chance.choice((None, 0.5, 5.0)) if mode is ShutdownMode.DRAIN else None
     return Stop(length_s, mode, within_s, harder)
 
+
+_INJECTED = (*GUEST_FAULTS, *GUEST_FAULTS, *BENCH_FAULTS, *Fault)
 
 _WEIGHTS: tuple[tuple[type, int], ...] = (
     (Submit, 12),
@@ -294,14 +349,14 @@ _WEIGHTS: tuple[tuple[type, int], ...] = (
     (Prioritize, 6),
     (Retry, 4),
     (Resize, 10),
-    (Pause, 2),
-    (Resume, 4),
-    (Disable, 5),
-    (Enable, 6),
+    (Pause, 3),
+    (Resume, 5),
+    (Disable, 10),
+    (Enable, 7),
     (Save, 2),
     (Look, 4),
     (JumpClock, 3),
-    (Inject, 8),
+    (Inject, 12),
 )
 
 
@@ -310,7 +365,7 @@ def _action(chance: Random, settings: Settings, contents: int) -> Action:
     if kind is Submit:
         return _submit(chance, settings, contents)
     if kind is Cancel:
-        states = (None, *TaskState, TaskState.PENDING, TaskState.RUNNING, TaskState.STOPPING)
+        states = (None, *TaskState, *sorted(OWNED_STATES), TaskState.PENDING, TaskState.PREPARING_RESOURCES)
         return Cancel(
             chance.random(), chance.choice(states), chance.choice((1, 1, 1, 3)), chance.random() < 0.5, chance.random() < 0.2
         )
@@ -321,9 +376,13 @@ def _action(chance: Random, settings: Settings, contents: int) -> Action:
     if kind is JumpClock:
         return JumpClock(chance.choice((25 * 3600.0, -25 * 3600.0, -1.0, 60.0)))
     if kind is Inject:
-        return Inject(chance.choice(tuple(Fault)))
-    if kind in (Retry, Disable, Enable):
-        return kind(chance.random())  # type: ignore[no-any-return]
+        return Inject(chance.choice(_INJECTED))
+    if kind is Disable:
+        return Disable(chance.random(), chance.choice((None, *MachineState, *OUT_OF_ORDER, *OUT_OF_ORDER)))
+    if kind is Enable:
+        return Enable(chance.random(), chance.choice((None, MachineState.DISABLED, MachineState.QUARANTINED)))
+    if kind is Retry:
+        return Retry(chance.random())
     return kind()  # type: ignore[no-any-return]
 
 
@@ -364,15 +423,26 @@ def _resize(chance: Random, settings: Settings) -> Resize:
     return Resize(group, chance.choice((None, low)), chance.choice((None, high)))
 
 
-_COMMON: Sequence[Fault] = (Fault.STORE_SLOW, Fault.MACHINE_SLOW, Fault.PLUGIN_CRASHES, Fault.LEASE_TAKEN_OVER)
+_RATES: tuple[tuple[tuple[Fault, ...], tuple[float, ...]], ...] = (
+    (MACHINE_FAULTS, (0.05, 0.2, 0.4)),
+    (GUEST_FAULTS, (0.2, 0.4, 0.8)),
+    (PLUGIN_FAULTS, (0.02, 0.1, 0.3)),
+    (BENCH_FAULTS, (0.05, 0.2)),
+    (DISK_FAULTS, (0.01, 0.05, 0.15)),
+)
+"""Faults of a kind → how often one of them comes in a run that has it. What is called seldom fails more often."""
 
 
 def _rates(chance: Random) -> dict[Fault, float]:
     """Some faults in most runs, none in some: a run in which everything fails reaches little."""
     if chance.random() < 0.15:
         return {}
-    struck = set(chance.sample(tuple(Fault), chance.choice((2, 5, 9)))) | set(chance.sample(_COMMON, 1))
-    return {fault: chance.choice((0.01, 0.05, 0.2)) for fault in sorted(struck)}
+    rates = {}
+    for faults, values in _RATES:
+        for fault in faults:
+            if chance.random() < 0.2:
+                rates[fault] = chance.choice(values)
+    return rates
 
 
 def _durations(chance: Random) -> Durations:

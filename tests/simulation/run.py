@@ -24,7 +24,7 @@ from malbox_tui.model.errors import EngineStopped, IllegalMachineMove, IllegalTr
 from malbox_tui.model.events import Event, EventBody, Gap
 from malbox_tui.store.memory import MemoryStore
 from tests.simulation import hits, invariants, view
-from tests.simulation.invariants import AFTER_EACH_STEP, AT_REST, AT_THE_END, Check, Facts
+from tests.simulation.invariants import AFTER_EACH_COMMIT, AFTER_EACH_STEP, AT_REST, AT_THE_END, Check, Facts
 from tests.simulation.loop import Handle, SimulatedLoop, Stuck, bury, described, who_waits
 from tests.simulation.mirror import Mirror
 from tests.simulation.operating import Operator, task_of
@@ -62,7 +62,7 @@ class Verdict:
 
 def run_seed(seed: int, *, remember: bool = False) -> Verdict:
     """Run a seed. `remember` keeps the latest steps and events for the story of a failure, and takes twice as long."""
-    with _seeded_ids(seed), _quiet():
+    with _seeded_ids(seed), quiet():
         run = Run(plan_of(seed), remember=remember)
         failure = None
         try:
@@ -323,8 +323,11 @@ class Run:
         life = self._life
         if life is None:
             return
-        self._check(AFTER_EACH_STEP, life.facts)
-        life.facts.remember()
+        if life.facts.look():
+            self._check(AFTER_EACH_STEP, life.facts)
+            life.facts.remember()
+        if self._mirror.changed:
+            self._check(AFTER_EACH_COMMIT, life.facts)
         if self._surroundings.violations:
             raise Violation("machines and benches are used as they may be", "; ".join(self._surroundings.violations))
         ending, loop = self._ending, self._wall.loop
@@ -460,7 +463,7 @@ def _seeded_ids(seed: int) -> Iterator[None]:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """No log, and no garbage collection at a moment that isn't the seed's."""
     logging.disable(logging.CRITICAL)
     collecting = gc.isenabled()
