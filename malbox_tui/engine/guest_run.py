@@ -5,6 +5,7 @@ It counts as one more plugin's run, so that its end, time and results stand besi
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ import msgspec
 
 from malbox_tui.engine import clock
 from malbox_tui.engine.cancellation import CancelReason, CancelToken, Interrupted
+from malbox_tui.engine.tracker import was_cancelled
 from malbox_tui.model.errors import GuestUnreachable, StoreError
 from malbox_tui.model.report import PluginRun, PluginStatus, ResultRef
 from malbox_tui.ports import GuestExit, GuestSession, PluginJob, ResultStore
@@ -66,9 +68,16 @@ class GuestRun:
             return await self._session.execute(path, MAX_OUTPUT_BYTES)
         except GuestUnreachable:
             raise
+        except asyncio.CancelledError as error:
+            if was_cancelled():
+                raise
+            raise self._lost(error) from error
         except Exception as error:
-            log.exception("the adapter of machine %s broke", self._machine)
-            raise GuestUnreachable(self._machine, f"its adapter broke: {type(error).__name__}: {error}") from error
+            raise self._lost(error) from error
+
+    def _lost(self, error: BaseException) -> GuestUnreachable:
+        log.error("the adapter of machine %s broke", self._machine, exc_info=error)
+        return GuestUnreachable(self._machine, f"its adapter broke: {type(error).__name__}: {error}".rstrip(": "))
 
     def _keep(self, end: GuestExit, job: PluginJob) -> ResultRef:
         text = end.output[:MAX_OUTPUT_BYTES].decode("utf-8", "backslashreplace")

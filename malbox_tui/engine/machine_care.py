@@ -27,6 +27,8 @@ FRESH_S = 120.0
 """A machine that was proven clean no longer ago, and that nothing has touched since, serves without another revert."""
 STOP_LIMIT_S = 30.0
 """How long switching a machine off may take."""
+STOP_TRIES = 3
+"""How often it is tried to switch a machine off at the end of the engine."""
 RETRY_S = 2.0
 """How long to wait before a failed revert is tried again; twice as long each time, up to `start_timeout_s`."""
 
@@ -51,11 +53,11 @@ class MachineCare:
         self._closed = True
 
     async def close(self, machines: Sequence[Machine]) -> None:
-        """Switch off `machines`, within `STOP_LIMIT_S`, and let go. Cares that still run are to be cancelled before."""
+        """Switch off `machines`, within `STOP_LIMIT_S` in all, and let go. Cares that still run are to be cancelled before."""
         self.let_be()
-        stops = [self._tracker.spawn(self._stop(machine), name=f"stop {machine.spec.name}") for machine in machines]
+        stops = [self._tracker.spawn(self._stop_for_good(machine), name=f"stop {machine.spec.name}") for machine in machines]
         if stops:
-            await asyncio.wait(stops, timeout=STOP_LIMIT_S + 1.0)
+            await asyncio.wait(stops, timeout=STOP_LIMIT_S)
         for provider in self._machinery.providers.values():
             await provider.close()
 
@@ -135,11 +137,21 @@ class MachineCare:
             await self._provider(machine).revert(machine.spec)
         return await self._channel(machine).connect(machine.spec)
 
-    async def _stop(self, machine: Machine) -> None:
-        """Switch it off; if that fails, the revert that follows in any case will tell."""
+    async def _stop_for_good(self, machine: Machine) -> None:
+        """Nothing follows that would tell: what fails is tried again."""
+        for _ in range(STOP_TRIES - 1):
+            if await self._stop(machine):
+                return
+            await clock.sleep(1.0)
+        if not await self._stop(machine):
+            log.error("machine %s may be running still", machine.spec.name)
+
+    async def _stop(self, machine: Machine) -> bool:
+        """Switch it off; whether that worked. If not, the revert that follows in any case will tell."""
         try:
             async with clock.within(STOP_LIMIT_S):
                 await self._provider(machine).stop(machine.spec)
+            return True
         except TimeoutError:
             log.warning("machine %s could not be switched off within %g s", machine.spec.name, STOP_LIMIT_S)
         except asyncio.CancelledError:
@@ -148,6 +160,7 @@ class MachineCare:
             log.warning("machine %s could not be switched off: its adapter gave the call up", machine.spec.name)
         except Exception as error:  # noqa: BLE001 - whatever an adapter raises, the revert goes on
             log.warning("machine %s could not be switched off: %s", machine.spec.name, error)
+        return False
 
     async def _limited(self, machine: Machine, work: Coroutine[Any, Any, T]) -> T:
         """Raises `MachineError` whatever an adapter raises: its machine must not be lost in a state that nobody cares for."""

@@ -172,7 +172,7 @@ class MachinePool:
         if not self._machines:
             return f"It needs a machine ({requires}), and none is configured."
         if requires.pin is not None and requires.pin not in self._machines:
-            return f"There is no machine {requires.pin}{_hint(requires.pin, self._machines)}."
+            return f"There is no machine {requires.pin}{_hint(requires.pin, self._machines)}"
         closest = min(self._machines.values(), key=lambda machine: len(machine.spec.unmet(requires)))
         lacking = (
             ", ".join(closest.spec.unmet(requires)) or f"a platform that the worker group takes (it is {closest.spec.platform})"
@@ -209,7 +209,7 @@ class MachinePool:
     def _named(self, names: Sequence[str]) -> list[Machine]:
         for name in names:
             if name not in self._machines:
-                raise RefusedCommand(f"There is no machine {name!r}{_hint(name, self._machines)}. Nothing was changed.")
+                raise RefusedCommand(f"There is no machine {name!r}{_hint(name, self._machines)} Nothing was changed.")
         return [self._machines[name] for name in dict.fromkeys(names)]
 
 
@@ -227,4 +227,4 @@ def _state_in_words(machine: Machine) -> str:
 
 def _hint(name: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    return f"; did you mean {near[0]}?" if near else f"; there are {', '.join(sorted(known)) or 'none'}"
+    return f"; did you mean {near[0]}?" if near else f"; there are {', '.join(sorted(known)) or 'none'}."

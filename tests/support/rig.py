@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from malbox_tui.config.settings import AnalysisSettings, GeneralSettings, MachinerySettings, Settings, WorkerSettings
 from malbox_tui.engine.engine import Adapters, Engine
+from malbox_tui.engine.executor import SAMPLE_NAME
 from malbox_tui.model.commands import Action, Command, CommandOutcome, ShutdownMode
 from malbox_tui.model.events import Event, Gap
 from malbox_tui.model.machine import MachineSpec, MachineState, MachineView
@@ -18,7 +19,7 @@ from malbox_tui.model.overview import GroupView
 from malbox_tui.model.queries import TaskQuery, TaskSort, Waiting
 from malbox_tui.model.sample import SampleName
 from malbox_tui.model.submission import Account, Offer, SubmissionOptions
-from malbox_tui.model.task import Task, TaskState
+from malbox_tui.model.task import RequirementClass, Task, TaskState
 from malbox_tui.ports import (
     Machinery,
 )
@@ -28,6 +29,7 @@ from malbox_tui.simulated.world import Durations, Program, World
 from malbox_tui.store.memory import MemoryStore
 from tests.support.scripted import (
     CLEAN_RUN,
+    INBOX,
     MALICIOUS,
     BreakableStore,
     JumpingClock,
@@ -110,8 +112,8 @@ class EngineRig:
         return machine
 
     async def until_state(self, task_id: int, state: TaskState, within_s: float = 10_000.0) -> Task:
-        """Turn time until a task is in `state`; looks at every turn, so no state is too short to be seen."""
-        await self.until(lambda: self.store._tasks[task_id].state is state, within_s, every_s=0.0)
+        """Turn time until a task is in `state`, which is to last a tenth of a second at least."""
+        await self.until(lambda: self.store._tasks[task_id].state is state, within_s)
         return self.store._tasks[task_id]
 
     async def all_final(self, within_s: float = 10_000.0) -> dict[int, Task]:
@@ -121,21 +123,26 @@ class EngineRig:
                 await asyncio.sleep(0.1)  # noqa: TID251 - turned time
         return await self.tasks()
 
-    async def until(self, condition: Callable[[], bool], within_s: float = 10_000.0, every_s: float = 0.1) -> None:
-        """Turn time until `condition` holds; `every_s` 0: it is looked at in every turn, some hundred of them for each look at time."""
+    async def until(self, condition: Callable[[], bool], within_s: float = 10_000.0) -> None:
+        """Turn time until `condition` holds."""
         async with asyncio.timeout(within_s):
             while not condition():
-                for _ in range(200 if every_s == 0.0 else 1):
-                    await asyncio.sleep(0)  # noqa: TID251 - no time passes
-                    if condition():
-                        return
-                await asyncio.sleep(every_s or 0.01)  # noqa: TID251 - turned time
+                await asyncio.sleep(0.1)  # noqa: TID251 - turned time
 
     async def pass_time(self, seconds: float) -> None:
         await asyncio.sleep(seconds)  # noqa: TID251 - turned time
 
     def bodies(self, kind: type) -> list[object]:
         return [event.body for event in self.events if isinstance(event.body, kind)]
+
+
+LINUX = RequirementClass(task_type="dynamic", platform="linux")
+"""A task for any Linux machine."""
+
+
+def spec(name: str, **fields: object) -> MachineSpec:
+    """A simulated Linux machine."""
+    return MachineSpec(**{"name": name, "provider": "simulated", "platform": "linux", **fields})  # type: ignore[arg-type]
 
 
 QUICK = Durations(check=(0.1, 0.1), revert=(1.0, 1.0), boot=(2.0, 2.0), stop=(0.1, 0.1), put=(0.5, 0.5), hang_up=(0.0, 0.0))
@@ -172,7 +179,8 @@ def with_engine(
 
     async def live() -> EngineRig:
         rig = _built(settings, machines, store or MemoryStore(), runner or ScriptedRunner())
-        rig.world.programs[b""] = sample or Program(seconds=5.0, output=b"hello")
+        rig.world.files[INBOX / SAMPLE_NAME] = b"any sample"
+        rig.world.programs[b"any sample"] = sample or Program(seconds=5.0, output=b"hello")
         prepare(rig)
         life = await _started(rig)
         listening = asyncio.get_running_loop().create_task(_listen(rig))

@@ -10,12 +10,15 @@ from pathlib import Path
 import msgspec
 
 from malbox_tui.model.errors import RefusedContent, StoreError
+from malbox_tui.model.limits import UNLIMITED, ResourceLimits
 from malbox_tui.model.report import Classification, PluginRun, PluginStatus, ResultRef, Verdict
 from malbox_tui.ports import Findings, PluginBench, PluginInfo, PluginJob, ResultWriter, StopSignal, StoredContent
 from malbox_tui.store.memory import MemoryStore
 from malbox_tui.store.requests import Request
 from tests.support.virtual_time import LoopClock, settle_loop
 
+INBOX = Path("/nowhere")
+"""Where all samples are laid out, and none is."""
 CLEAN_RUN = PluginRun("scripted", "1", PluginStatus.COMPLETED, 0.0, (ResultRef("report", "json", 2, "0" * 64, "r"),))
 
 
@@ -135,7 +138,7 @@ class ScriptedBench:
     """Runs `seconds` of turned time, or as long as its runner's gate is shut."""
 
     runner: ScriptedRunner
-    inbox: Path = Path("/nowhere")
+    inbox: Path = INBOX
 
     async def run(self, job: PluginJob, stop: StopSignal) -> Findings:
         return await self.runner.work(job, stop)
@@ -153,6 +156,8 @@ class ScriptedRunner:
     order: list[int] = field(default_factory=list)
     running: set[int] = field(default_factory=set)
     jobs: list[PluginJob] = field(default_factory=list)
+    limits: list[ResourceLimits] = field(default_factory=list)
+    """What benches were acquired with."""
     most_at_once: int = 0
     benches_out: int = 0
     plugins: tuple[str, ...] = ("scripted",)
@@ -162,7 +167,8 @@ class ScriptedRunner:
     async def open(self) -> Sequence[PluginInfo]:
         return [PluginInfo(name, "1", "does what the test says") for name in self.plugins]
 
-    async def acquire(self) -> PluginBench:
+    async def acquire(self, limits: ResourceLimits = UNLIMITED) -> PluginBench:
+        self.limits.append(limits)
         self.benches_out += 1
         return ScriptedBench(self)
 
