@@ -13,6 +13,7 @@ from typing import Protocol
 
 from malbox_tui.model.commands import Command, CommandOutcome
 from malbox_tui.model.events import Event, EventBody, Gap, Position
+from malbox_tui.model.limits import UNLIMITED, ResourceLimits
 from malbox_tui.model.machine import MachineSpec
 from malbox_tui.model.overview import Overview
 from malbox_tui.model.queries import TaskPage, TaskQuery
@@ -330,8 +331,11 @@ class PluginRunner(Protocol):
         """Make the plugins ready. Raises `PluginUnavailable`, `ManifestError`, `ConfinementUnavailable`."""
         ...
 
-    async def acquire(self) -> PluginBench:
-        """A bench that nobody else uses; processes that are idle are taken first. Never waits for another bench."""
+    async def acquire(self, limits: ResourceLimits = UNLIMITED) -> PluginBench:
+        """A bench that nobody else uses, its processes under these limits. Never waits for another bench.
+
+        An idle one that was acquired with the same limits is taken first.
+        """
         ...
 
     async def release(self, bench: PluginBench) -> None:

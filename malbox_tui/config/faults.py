@@ -31,9 +31,6 @@ def value_faults(value: Any, type_: types.Type, key: str = "") -> Iterator[Fault
     match type_:
         case types.UnionType():
             yield from value_faults(value, without_none(type_), key)
-        case types.Metadata(extra={"no_keys": why}) if isinstance(value, Mapping):
-            for name in value:
-                yield Fault(joined(key, name), why)
         case types.StructType() if isinstance(value, Mapping):
             yield from _table_faults(value, type_, key)
         case types.DictType(value_type=member_type) if isinstance(value, Mapping):

@@ -16,10 +16,8 @@ def only(value: Any, why: str) -> msgspec.Meta:
     return msgspec.Meta(extra={"only": value, "why": why})
 
 
-def no_keys(why: str) -> msgspec.Meta:
-    """Says of a table that every key in it is refused, and why."""
-    return msgspec.Meta(extra={"no_keys": why})
-
+MAX_MB = 1024 * 1024
+"""The highest number of MiB that a key takes: a tebibyte."""
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=1024)]
 Positive = Annotated[int, msgspec.Meta(gt=0)]

@@ -11,8 +11,9 @@ from typing import Annotated
 import msgspec
 
 from malbox_tui.config.machines import MachinerySettings, MachineSettings
-from malbox_tui.config.section import Count, Milliseconds, Positive, Seconds, SettingsTable
+from malbox_tui.config.section import MAX_MB, Count, Milliseconds, Positive, Seconds, SettingsTable
 from malbox_tui.config.workers import DEFAULT_PRIORITY, WorkerSettings
+from malbox_tui.model.limits import UNLIMITED, ResourceLimits
 
 __all__ = [
     "DEFAULT_GROUP",
@@ -31,8 +32,6 @@ __all__ = [
 
 DEFAULT_GROUP = "default"
 """The name of the group that `[general]` describes."""
-
-_MAX_MB = 1024 * 1024
 
 
 class GeneralSettings(SettingsTable, frozen=True, kw_only=True):
@@ -81,9 +80,9 @@ class ConfinementSettings(SettingsTable, frozen=True, kw_only=True):
 
     isolation: Isolation = Isolation.AUTO
     """auto: with bubblewrap where it works; required: only with bubblewrap; limits: by resource limits alone."""
-    memory_mb: Annotated[int, msgspec.Meta(ge=64, le=_MAX_MB)] = 1024
+    memory_mb: Annotated[int, msgspec.Meta(ge=64, le=MAX_MB)] = 1024
     """Address space of one plugin process, in MiB."""
-    scratch_mb: Annotated[int, msgspec.Meta(gt=0, le=_MAX_MB)] = 256
+    scratch_mb: Annotated[int, msgspec.Meta(gt=0, le=MAX_MB)] = 256
     """How much a plugin may write to its private temporary folder, in MiB."""
 
 
@@ -110,7 +109,8 @@ class GroupSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     `task_types` and `platforms`: what its workers take, None: everything. A platform list says nothing of tasks without a
     platform. `plugins_allowed`: the plugins that may take part, empty: all; `plugins_denied`: those that may not, whatever is
-    allowed. `slots`: how many tasks one worker holds at once. A group of higher `priority` is preferred.
+    allowed. `slots`: how many tasks one worker holds at once. `limits`: what plugins may use. A group of higher `priority` is
+    preferred.
     """
 
     name: str = DEFAULT_GROUP
@@ -123,6 +123,7 @@ class GroupSettings(msgspec.Struct, frozen=True, kw_only=True):
     platforms: frozenset[str] | None = None
     plugins_allowed: frozenset[str] = frozenset()
     plugins_denied: frozenset[str] = frozenset()
+    limits: ResourceLimits = UNLIMITED
 
 
 class Settings(SettingsTable, frozen=True, kw_only=True):
@@ -160,4 +161,5 @@ def _group(worker: WorkerSettings, general: GeneralSettings) -> GroupSettings:
         platforms=None if worker.compatible_platforms is None else frozenset(worker.compatible_platforms),
         plugins_allowed=frozenset(worker.plugin_restrictions.allow),
         plugins_denied=frozenset(worker.plugin_restrictions.deny),
+        limits=msgspec.convert(worker.resource_limits, ResourceLimits, from_attributes=True),
     )

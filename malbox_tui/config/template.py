@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -24,6 +24,10 @@ _EXAMPLES: Mapping[str, Any] = MappingProxyType(
         "workers.compatible_tasks": ["dynamic"],
         "workers.compatible_platforms": ["windows"],
         "workers.max_workers": 4,
+        "workers.resource_limits.memory_mb": 2048,
+        "workers.resource_limits.cpu_cores": 2,
+        "workers.resource_limits.disk_mb": 512,
+        "workers.resource_limits.network_kbps": 0,
         "machines.name": "win10-1",
         "machines.provider": "simulated",
         "machines.platform": "windows",
@@ -79,12 +83,14 @@ def _section_values(section: Section, value: Any) -> Iterator[str]:
         yield f"# [[{section.name}]]: none.\n"
     for entry in value:
         absent = [name for name, member in entry.items() if member is None]
-        header, rest = tomli_w.dumps({section.name: [_without(entry, absent)]}).split("\n", 1)
+        header, rest = tomli_w.dumps({section.name: [_without_none(entry)]}).split("\n", 1)
         yield "\n".join([header, *(f"# {name}: {_WHEN_LEFT_OUT[f'{section.name}.{name}']}" for name in absent), rest])
 
 
-def _without(table: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    return {name: value for name, value in table.items() if name not in names}
+def _without_none(table: Mapping[str, Any]) -> dict[str, Any]:
+    """At any depth. What is in effect for a key that is left out of a table inside is in the explanation of the key."""
+    kept = {name: value for name, value in table.items() if value is not None}
+    return {name: _without_none(value) if isinstance(value, dict) else value for name, value in kept.items()}
 
 
 def _section_text(section: Section) -> str:

@@ -6,11 +6,11 @@ never accepted and ignored.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 
-from malbox_tui.config.section import Count, LowerCaseName, Milliseconds, PlainName, SettingsTable, no_keys, only
+from malbox_tui.config.section import MAX_MB, Count, LowerCaseName, Milliseconds, PlainName, SettingsTable, only
 
 DEFAULT_PRIORITY = 5
 
@@ -25,6 +25,23 @@ class PluginRestrictions(SettingsTable, frozen=True, kw_only=True):
     """Names of the plugins that may take part. Empty: all."""
     deny: tuple[str, ...] = ()
     """Names of plugins that may not. This wins over allow."""
+
+
+class ResourceLimitSettings(SettingsTable, frozen=True, kw_only=True):
+    """[workers.resource_limits], below the group that it is of: what its plugins may use. What this host can't enforce is refused when
+    the engine starts; `malbox-tui doctor` says how each limit is enforced."""
+
+    memory_mb: Annotated[int, msgspec.Meta(ge=64, le=MAX_MB)] | None = None
+    """Memory of one plugin with all processes that it starts, and with what it writes to its temporary folder, in MiB. Where the engine
+    can make no control groups: address space of each of these processes. Left out: memory_mb of [confinement]."""
+    cpu_cores: Annotated[float, msgspec.Meta(ge=0.1, le=1024)] | None = None
+    """How many cores the plugins of one task may keep busy together. Part of a core, as in 0.5, needs control groups. Left out: all."""
+    disk_mb: Annotated[int, msgspec.Meta(gt=0, le=MAX_MB)] | None = None
+    """How much one plugin may write to its temporary folder, in MiB. Needs bubblewrap. Left out: scratch_mb of [confinement]."""
+    network_kbps: Annotated[int, only(0, "plugins on this host have no network")] | None = None
+    """0: no network, which needs bubblewrap. Left out: whatever the isolation gives, which is none with bubblewrap."""
+    best_effort: bool = False
+    """Whether the engine starts although it can't enforce one of these limits. It then says which one."""
 
 
 class WorkerSettings(SettingsTable, frozen=True, kw_only=True):
@@ -56,7 +73,4 @@ class WorkerSettings(SettingsTable, frozen=True, kw_only=True):
     batch_timeout_ms: Annotated[int, only(500, _ONE_BY_ONE)] = 500
     """How long a worker waits for a batch to fill, in milliseconds."""
     plugin_restrictions: PluginRestrictions = PluginRestrictions()
-    resource_limits: Annotated[dict[str, Any], no_keys("this version doesn't enforce it yet. Take the key out.")] = msgspec.field(
-        default_factory=dict
-    )
-    """[workers.resource_limits]: this version enforces none of Malbox's limits for a group, and refuses every key in here."""
+    resource_limits: ResourceLimitSettings = ResourceLimitSettings()

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from malbox_tui.confine.marks import MARK_VARIABLE, mark_of
-from malbox_tui.confine.work import SDK_FOLDER, Launch, Places, Work, environment, packages_elsewhere, python_command
+from malbox_tui.confine.work import SDK_FOLDER, Launch, Limits, Places, Work, environment, packages_elsewhere, python_command
 
 UNPRIVILEGED_ID = 65534
 """User and group that root's sandboxes run as: Debian's nobody."""
@@ -55,7 +55,7 @@ class Bubblewrap:
         """The command for `work`. The namespace's first process is the only child of the process that runs the command."""
         readable = {name: f"/malbox/readable/{name}" for name in work.readable}
         places = Places(_PLACES.sdk, _PLACES.code, _PLACES.inbox, _PLACES.scratch, readable)
-        rlimits = {**work.limits.rlimits(), "RLIMIT_NPROC": PROCESSES_OF_ALL_SANDBOXES if self.as_root else work.limits.processes}
+        settings = work.limits.settings(RLIMIT_NPROC=self.processes_allowed(work.limits))
         binds = [(SDK_FOLDER, places.sdk), (work.code, places.code), (work.inbox, places.inbox)]
         binds += [(work.readable[name], inside) for name, inside in readable.items()]
         command = [
@@ -66,9 +66,13 @@ class Bubblewrap:
             *(word for source, inside in binds for word in _bind(source, inside)),
             *("--remount-ro", "/", "--chdir", "/tmp", "--"),
             *self._without_rights(),
-            *python_command(json.dumps({"limits": rlimits, "nice": work.limits.nice}), places, work.entry),
+            *python_command(json.dumps(settings), places, work.entry),
         ]
         return Launch(tuple(command), {**environment(work, places, wire_fd), **mark_of(work)}, places)
+
+    def processes_allowed(self, limits: Limits) -> int:
+        """As a plain user those of one sandbox, as root those of all sandboxes together."""
+        return PROCESSES_OF_ALL_SANDBOXES if self.as_root else limits.processes
 
     def _dying_with_the_spawner(self) -> Iterable[str]:
         yield from (self.setpriv, "--pdeathsig", "KILL", "--", self.unshare)

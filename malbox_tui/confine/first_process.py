@@ -17,6 +17,7 @@ class FirstProcess:
 
     def __init__(self, launcher_pid: int) -> None:
         self._launcher_pid = launcher_pid
+        self._pid = 0
         self._fd: int | None = None
 
     def find(self) -> bool:
@@ -24,8 +25,20 @@ class FirstProcess:
         if self._fd is None:
             pid = self._launcher_pid
             with suppress(OSError, ValueError):
-                self._fd = os.pidfd_open(int(Path(f"/proc/{pid}/task/{pid}/children").read_text()))
+                self._pid = _only_child(pid)
+                self._fd = os.pidfd_open(self._pid)
         return self._fd is not None
+
+    def free_bytes_inside(self, path: str) -> int | None:
+        """The room that is left on the file system at `path` as the sandbox sees it; None when that can't be told.
+
+        The namespace's first process stands outside of the sandbox's files, its own child inside.
+        """
+        try:
+            room = os.statvfs(f"/proc/{_only_child(self._pid)}/root{path}")
+        except (OSError, ValueError):
+            return None
+        return room.f_bavail * room.f_frsize
 
     def kill(self) -> None:
         """End it and all of its namespace, without waiting for that; nothing happens when it isn't known."""
@@ -43,6 +56,10 @@ class FirstProcess:
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None
+
+
+def _only_child(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/task/{pid}/children").read_text())
 
 
 async def _readable(loop: asyncio.AbstractEventLoop, fd: int) -> None:

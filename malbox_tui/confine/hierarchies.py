@@ -54,7 +54,6 @@ class Hierarchy:
         else:
             _write(group / "memory.max", memory_mb * _MIB)
             _write_if_there(group / "memory.swap.max", 0)
-            _write_if_there(group / "memory.oom.group", 1)
 
     def limit_processes(self, group: Path, processes: int) -> None:
         """Bound processes and threads of a group together. Raises OSError."""

@@ -11,7 +11,7 @@ import os
 from dataclasses import dataclass
 
 from malbox_tui.confine.marks import mark_of
-from malbox_tui.confine.work import SDK_FOLDER, Launch, Places, Work, environment, python_command
+from malbox_tui.confine.work import SDK_FOLDER, Launch, Limits, Places, Work, environment, python_command
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class LimitsOnly:
         return False
 
     def launch(self, work: Work, wire_fd: int) -> Launch:
-        """The command for `work`. RLIMIT_NPROC is left alone: it would count all of the user's processes."""
+        """The command for `work`."""
         places = Places(
             sdk=str(SDK_FOLDER),
             code=str(work.code),
@@ -32,6 +32,9 @@ class LimitsOnly:
             scratch=str(work.scratch),
             readable={name: str(path) for name, path in work.readable.items()},
         )
-        settings = json.dumps({"limits": work.limits.rlimits(), "nice": work.limits.nice, "parent": os.getpid()})
+        settings = json.dumps({**work.limits.settings(), "parent": os.getpid()})
         variables = {**environment(work, places, wire_fd), **mark_of(work)}
         return Launch(python_command(settings, places, work.entry), variables, places)
+
+    def processes_allowed(self, limits: Limits) -> None:
+        """None: RLIMIT_NPROC would count all of the user's processes."""

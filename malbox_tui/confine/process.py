@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import shutil
 import signal
 import socket
 import sys
@@ -22,10 +21,12 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from malbox_tui.confine.control_groups import ProcessGroups, Strikes
 from malbox_tui.confine.endings import BrokenWire, ConfinedProcessError, ProcessEnded, how_ended, last_words
 from malbox_tui.confine.first_process import FirstProcess
 from malbox_tui.confine.marks import kill_marked
 from malbox_tui.confine.output import CappedOutput
+from malbox_tui.confine.removal import remove_tree
 from malbox_tui.confine.work import Places, Walls, Work
 from malbox_tui.sdk.malbox_plugin_sdk import wire
 
@@ -34,6 +35,9 @@ START_TIMEOUT_S = 30.0
 
 KILL_TIMEOUT_S = 10.0
 """How long the kernel may take to end what was killed; a process in uninterruptible sleep takes longer, and is left to it."""
+
+PROCESSES_OF_WALLS = 4
+"""How many processes the walls themselves take at most, besides what runs behind them."""
 
 _UNSENT_BYTES = 1024 * 1024
 _FRAMES_A_STEP = 32
@@ -60,6 +64,7 @@ class ConfinedProcess:
         self._reader: asyncio.StreamReader | None = None
         self._writer: asyncio.StreamWriter | None = None
         self._first: FirstProcess | None = None
+        self._groups: ProcessGroups | None = None
         self._frames = 0
         self._places: Places | None = None
 
@@ -134,6 +139,16 @@ class ConfinedProcess:
         """What it printed since the last call, cut at the cap and marked where it was cut."""
         return self._output.take()
 
+    def strikes(self) -> Strikes:
+        """How often limits of its control groups hit since its start."""
+        return Strikes() if self._groups is None else self._groups.strikes()
+
+    def scratch_free_bytes(self) -> int | None:
+        """How much it may still write to a scratch of its own; None when that can't be told."""
+        if not self._find_first_process() or self._first is None:
+            return None
+        return self._first.free_bytes_inside(self.places.scratch)
+
     def ask_to_stop(self) -> None:
         """Close the wire: a process that follows the protocol cleans up and ends."""
         if self._writer is not None and not self._writer.is_closing():
@@ -168,10 +183,10 @@ class ConfinedProcess:
             _log.error("%s: a killed process does not end; the kernel still holds it", self._work.name)
         finally:
             self._let_go()
-        if not self._walls.has_namespace:
-            await asyncio.to_thread(shutil.rmtree, self._work.scratch, ignore_errors=True)
+        await asyncio.to_thread(self._clean_up)
 
     async def _spawn(self) -> None:
+        await self._make_groups()
         ours, theirs = socket.socketpair()
         try:
             launch = self._walls.launch(self._work, theirs.fileno())
@@ -179,6 +194,7 @@ class ConfinedProcess:
             if not self._walls.has_namespace:
                 self._work.scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._process = await asyncio.create_subprocess_exec(
+                *(() if self._groups is None else self._groups.entering),
                 *launch.command,
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=self._output.write_fd,
@@ -201,6 +217,26 @@ class ConfinedProcess:
             raise
         finally:
             theirs.close()
+
+    async def _make_groups(self) -> None:
+        """Cancelled: they may be made all the same, and go with those of the bench."""
+        if (bench := self._work.bench) is None:
+            return
+        limits = self._work.limits
+        processes = limits.processes + PROCESSES_OF_WALLS
+        try:
+            self._groups = await asyncio.to_thread(bench.for_process, self._work.name, limits.memory_mb, processes)
+        except OSError as exc:
+            raise ConfinedProcessError(f"the process can't be limited: {exc}") from exc
+
+    def _clean_up(self) -> None:
+        if self._groups is not None:
+            self._groups.remove()
+        if not self._walls.has_namespace:
+            try:
+                remove_tree(self._work.scratch)
+            except OSError as exc:
+                _log.error("%s: its scratch folder can't be removed: %s", self._work.name, exc)
 
     def _find_first_process(self) -> bool:
         launcher_lives = self._process is not None and self._process.returncode is None

@@ -6,7 +6,9 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
+
+from malbox_tui.confine.control_groups import BenchGroups
 
 SDK_FOLDER = Path(__file__).resolve().parent.parent / "sdk"
 """The folder that holds `malbox_plugin_sdk`; it goes on PYTHONPATH of every confined process."""
@@ -14,24 +16,34 @@ SDK_FOLDER = Path(__file__).resolve().parent.parent / "sdk"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one confined process may use: address space, private files (each one and, in a sandbox, together)."""
+    """What one confined process may use, with all that it starts."""
 
     memory_mb: int = 1024
+    """Memory of all of them together, their files in a sandbox's scratch included; where control groups can count it."""
+    address_space_mb: int = 1024
+    """Address space of each of them."""
     scratch_mb: int = 256
+    """Private files: each one, and in a sandbox all together."""
     open_files: int = 256
     processes: int = 64
     """Processes and threads, where they are counted for this sandbox alone."""
+    processors: tuple[int, ...] = ()
+    """Numbers of the processors that they run on; empty: all."""
     nice: int = 5
     """Added to the niceness, so that the engine and the console go first on a busy host."""
 
     def rlimits(self) -> dict[str, int]:
         """Limits that hold for every process, by the names of the `resource` module."""
         return {
-            "RLIMIT_AS": self.memory_mb * 1024 * 1024,
+            "RLIMIT_AS": self.address_space_mb * 1024 * 1024,
             "RLIMIT_FSIZE": self.scratch_mb * 1024 * 1024,
             "RLIMIT_NOFILE": self.open_files,
             "RLIMIT_CORE": 0,
         }
+
+    def settings(self, **more: int) -> dict[str, Any]:
+        """What the bootstrap is told: limits of the process by name, `more` of them over its own."""
+        return {"limits": {**self.rlimits(), **more}, "nice": self.nice, "processors": self.processors}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +52,7 @@ class Work:
 
     `code` is its folder and `entry` a file in it; `inbox` a folder that it can read and never write; `readable` more such folders or
     files by a short name; `scratch` a folder of its own, used where there is no sandbox to hide it; `variables` are added to its
-    environment.
+    environment. Its control groups are made in those of `bench`.
     """
 
     name: str
@@ -51,6 +63,7 @@ class Work:
     limits: Limits = Limits()
     readable: Mapping[str, Path] = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
+    bench: BenchGroups | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +96,10 @@ class Walls(Protocol):
 
     def launch(self, work: Work, wire_fd: int) -> Launch:
         """The command that runs `work`, its wire on the inherited descriptor `wire_fd`."""
+        ...
+
+    def processes_allowed(self, limits: Limits) -> int | None:
+        """How many processes and threads there may be without control groups; None: no limit of ours."""
         ...
 
 

@@ -3,34 +3,57 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 
+from malbox_tui.confine.control_groups import BenchGroups
+from malbox_tui.confine.removal import remove_tree
+from malbox_tui.confine.work import Limits
 from malbox_tui.model.errors import MalboxError
+from malbox_tui.model.limits import ResourceLimits
 from malbox_tui.model.report import Identification, PluginRun, PluginStatus
 from malbox_tui.plugins.manifest import Execution
 from malbox_tui.plugins.registry import HostPlugin
 from malbox_tui.plugins.seat import Seat, Surroundings
 from malbox_tui.ports import Findings, PluginJob, StopSignal
 
+log = logging.getLogger(__name__)
+
 _Outcome = tuple[PluginRun, Identification | None]
 
 
 class HostBench:
-    """Implements `PluginBench`. Processes are started at the first task, and kept."""
+    """Implements `PluginBench`. Processes are started at the first task, and kept.
 
-    def __init__(self, folder: Path, plugins: Sequence[HostPlugin], around: Surroundings) -> None:
-        self._folder = folder
+    `asked` is what the bench was acquired for; `limits` and `groups` are what became of it on this host.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        plugins: Sequence[HostPlugin],
+        around: Surroundings,
+        asked: ResourceLimits,
+        limits: Limits,
+        groups: BenchGroups,
+    ) -> None:
+        self.asked = asked
         self.inbox = folder / "inbox"
-        self._seats = [Seat(plugin, around, self.inbox, folder / f"scratch-{plugin.name}") for plugin in plugins]
+        self._folder = folder
+        self._groups = groups
+        self._seats = [Seat(plugin, around, self.inbox, folder / f"scratch-{plugin.name}", limits, groups) for plugin in plugins]
         self._halted: str | None = None
 
     def prepare(self) -> None:
-        """Make the folders. Blocking. The inbox can be read by the user that sandboxes run as; its parent by the engine alone."""
+        """Make the folders and the control groups. Blocking. Raises OSError; `close` removes what was made.
+
+        The inbox can be read by the user that sandboxes run as; its parent by the engine alone.
+        """
         self._folder.mkdir(mode=0o700, parents=True)
         self.inbox.mkdir()
         self.inbox.chmod(0o755)
+        self._groups.make()
 
     async def run(self, job: PluginJob, stop: StopSignal) -> Findings:
         """Plugins that may run together do; then the sequential ones, one at a time, by name."""
@@ -65,7 +88,7 @@ class HostBench:
                 for seat in self._seats:
                     group.create_task(seat.close())
         finally:
-            await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
+            await asyncio.to_thread(self._remove)
 
     async def _together(self, seats: Sequence[Seat], job: PluginJob) -> list[_Outcome]:
         async with asyncio.TaskGroup() as group:
@@ -81,6 +104,13 @@ class HostBench:
         self._halted = await stop.wait()
         for seat in self._seats:
             seat.halt(self._halted)
+
+    def _remove(self) -> None:
+        self._groups.remove()
+        try:
+            remove_tree(self._folder)
+        except OSError as error:
+            log.error("the folder %s of a bench can't be removed: %s", self._folder, error)
 
     def _clear(self) -> None:
         for entry in self.inbox.iterdir():

@@ -9,11 +9,15 @@ from malbox_tui.model.report import PluginStatus
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """`reason` is a sentence without a capital, empty when there is nothing to say; `traceback` goes to the plugin's log."""
+    """`reason` is a sentence without a capital, empty when there is nothing to say; `traceback` goes to the plugin's log.
+
+    `hit` is the limit that ended it, as far as the plugin itself could tell.
+    """
 
     status: PluginStatus
     reason: str = ""
     traceback: bytes = b""
+    hit: str | None = None
 
 
 class NotBegun(Exception):

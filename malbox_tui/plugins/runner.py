@@ -5,17 +5,19 @@ from __future__ import annotations
 import asyncio
 import errno
 import itertools
-import os
-import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from malbox_tui.config.settings import Settings
+from malbox_tui.confine.control_groups import ControlGroups, remove_leftovers
+from malbox_tui.confine.enforcement import Means, Shortfall, not_enforced
+from malbox_tui.confine.hierarchies import find_hierarchies
 from malbox_tui.confine.marks import kill_marked
 from malbox_tui.confine.probe import Confinement, choose
-from malbox_tui.confine.work import Limits
+from malbox_tui.confine.removal import remove_tree
 from malbox_tui.model.errors import PluginUnavailable, StoreError
 from malbox_tui.model.events import EventBody
+from malbox_tui.model.limits import UNLIMITED, ResourceLimits
 from malbox_tui.model.sample import escape
 from malbox_tui.plugins.bench import HostBench
 from malbox_tui.plugins.registry import BUILTIN_FOLDER, HostPlugin, find_plugins
@@ -45,6 +47,9 @@ class HostPluginRunner:
         self._plugin_folder = plugin_folder
         self._plugins: tuple[HostPlugin, ...] = ()
         self._confinement: Confinement | None = None
+        self._groups = ControlGroups()
+        self._means = Means(has_sandbox=False, controllers=frozenset())
+        self._not_enforced: tuple[Shortfall, ...] = ()
         self._numbers = itertools.count(1)
         self._idle: list[HostBench] = []
         self._used: set[HostBench] = set()
@@ -56,18 +61,26 @@ class HostPluginRunner:
         Raises `ManifestError`, `ConfigError`, `ConfinementUnavailable`, `PluginUnavailable`, `StoreError`.
         """
         self._plugins = await asyncio.to_thread(find_plugins, self._settings.plugins, self._plugin_folder)
-        self._confinement = await choose(self._settings.confinement.isolation)
+        confinement = await choose(self._settings.confinement.isolation)
+        hierarchies = await asyncio.to_thread(find_hierarchies)
+        self._groups = ControlGroups(hierarchies)
+        self._means = Means(confinement.walls.has_namespace, self._groups.controllers)
+        self._not_enforced = not_enforced(self._settings.groups(), self._means)
+        await asyncio.to_thread(remove_leftovers, hierarchies)
         await asyncio.to_thread(self._fresh_folder)
+        self._confinement = confinement
         return [plugin.info for plugin in self._plugins]
 
-    async def acquire(self) -> PluginBench:
+    async def acquire(self, limits: ResourceLimits = UNLIMITED) -> PluginBench:
         """An idle bench, the one used last (its processes are warm), else a new one. Raises `PluginUnavailable`."""
         if self._closed or self._confinement is None:
             raise PluginUnavailable("host", "the plugins are not open")
-        if self._idle:
-            bench = self._idle.pop()
+        fitting = [bench for bench in self._idle if bench.asked == limits]
+        if fitting:
+            bench = fitting[-1]
+            self._idle.remove(bench)
         else:
-            bench = HostBench(self._scratch_folder / f"bench-{next(self._numbers)}", self._plugins, self._around())
+            bench = self._new_bench(limits, self._confinement)
             try:
                 await asyncio.to_thread(bench.prepare)
             except OSError as exc:
@@ -101,26 +114,34 @@ class HostPluginRunner:
     @property
     def isolation(self) -> str:
         """How plugins are confined; not known before `open`."""
-        return "not yet known" if self._confinement is None else self._confinement.isolation
+        if self._confinement is None:
+            return "not yet known"
+        missing = f"; not enforced: {', '.join(map(str, self._not_enforced))}" if self._not_enforced else ""
+        return f"{self._confinement.isolation}{missing}"
 
     async def close(self) -> None:
         """End all processes: a second for `on_stop`, then they are killed."""
         self._closed = True
         ending, self._idle = [*self._idle, *self._used], []
         self._used.clear()
-        await _close_all(ending)
+        try:
+            await _close_all(ending)
+        finally:
+            await asyncio.to_thread(self._groups.remove)
 
-    def _around(self) -> Surroundings:
-        if self._confinement is None:
-            raise PluginUnavailable("host", "the plugins are not open")
-        confinement = self._settings.confinement
-        return Surroundings(
-            walls=self._confinement.walls,
-            limits=Limits(memory_mb=confinement.memory_mb, scratch_mb=confinement.scratch_mb),
+    def _new_bench(self, asked: ResourceLimits, confinement: Confinement) -> HostBench:
+        number = next(self._numbers)
+        folder = self._scratch_folder / f"bench-{number}"
+        around = Surroundings(
+            walls=confinement.walls,
             settings=self._settings.plugins,
             cancel_grace_s=self._settings.analysis.cancel_grace_s,
             results=self._results,
             on_news=self._on_news,
+        )
+        limits = self._means.limits(asked, self._settings.confinement, number)
+        return HostBench(
+            folder, self._plugins, around, asked, limits, self._groups.for_bench(folder.name, self._means.quota(asked))
         )
 
     def _fresh_folder(self) -> None:
@@ -132,23 +153,10 @@ class HostPluginRunner:
                 raise NotADirectoryError(errno.ENOTDIR, "it is a link, and not followed to remove things")
             self._scratch_folder.chmod(0o700)
             for entry in self._scratch_folder.iterdir():
-                _remove(entry)
+                remove_tree(entry)
         except OSError as exc:
             shown = escape(bytes(self._scratch_folder))
             raise StoreError(f"The scratch folder {shown} can't be emptied: {exc.strerror or exc}. Empty it yourself.") from exc
-
-
-def _remove(entry: Path) -> None:
-    """A file, a link, or a folder with all that is in it, also where its owner may not look."""
-    if entry.is_symlink() or not entry.is_dir():
-        entry.unlink()
-        return
-    entry.chmod(0o700)
-    for folder, names, _files in os.walk(entry):
-        for inner in (Path(folder, name) for name in names):
-            if not inner.is_symlink():
-                inner.chmod(0o700)
-    shutil.rmtree(entry)
 
 
 async def _close_all(benches: Sequence[HostBench]) -> None:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from malbox_tui.config.settings import PluginSettings
+from malbox_tui.confine.control_groups import BenchGroups, Strikes
 from malbox_tui.confine.endings import BrokenWire, ConfinedProcessError, ProcessEnded
 from malbox_tui.confine.process import ConfinedProcess
 from malbox_tui.confine.work import Limits, Walls, Work
@@ -19,6 +20,7 @@ from malbox_tui.model.report import Identification, PluginRun, PluginStatus
 from malbox_tui.plugins import replies
 from malbox_tui.plugins.conversation import Conversation
 from malbox_tui.plugins.ending import Ending, NotBegun, last_line, status_of
+from malbox_tui.plugins.limit_hits import counted_hits, disk_limit, hit_by_end, hit_by_traceback
 from malbox_tui.plugins.registry import HostPlugin
 from malbox_tui.plugins.replies import REPLIES, BadResult, shortened
 from malbox_tui.plugins.tray import ResultTray
@@ -30,7 +32,8 @@ READY_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 1.0
 """How long `on_stop` may take."""
 
-_MEMORY_MARKS = (b"MemoryError", b"bad_alloc", b"memory allocation of", b"Cannot allocate memory", b"out of memory")
+_FULL_SCRATCH_PARTS = 64
+"""A scratch with less than this part of it free is full: the next write would tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,6 @@ class Surroundings:
     """What all seats of a runner share."""
 
     walls: Walls
-    limits: Limits
     settings: PluginSettings
     cancel_grace_s: float
     results: ResultStore
@@ -46,9 +48,11 @@ class Surroundings:
 
 
 class Seat:
-    """One plugin on one bench."""
+    """One plugin on one bench, its process limited by `limits` and by groups made in those of the bench."""
 
-    def __init__(self, plugin: HostPlugin, around: Surroundings, inbox: Path, scratch: Path) -> None:
+    def __init__(
+        self, plugin: HostPlugin, around: Surroundings, inbox: Path, scratch: Path, limits: Limits, groups: BenchGroups
+    ) -> None:
         self.plugin = plugin
         self._around = around
         self._work = Work(
@@ -57,9 +61,10 @@ class Seat:
             entry=plugin.entry,
             inbox=inbox,
             scratch=scratch,
-            limits=around.limits,
+            limits=limits,
             readable=plugin.host_paths(),
             variables={"MALBOX_LOG_LEVEL": plugin.manifest.runtime.log_filter, "MALBOX_PLUGIN_NAME": plugin.name},
+            bench=groups,
         )
         self._process: ConfinedProcess | None = None
         self._weakness = ""
@@ -67,6 +72,10 @@ class Seat:
         self._halted: Ending | None = None
         self._run_number = 0
         self._running = False
+        self._strikes = Strikes()
+        """Of the run that goes on, until they were last noted."""
+        self._noted = Strikes()
+        """All of the process by then."""
         self._timers: list[asyncio.TimerHandle] = []
 
     async def run(self, job: PluginJob) -> tuple[PluginRun, Identification | None]:
@@ -76,10 +85,13 @@ class Seat:
         self._around.on_news(PluginStarted(task_id=job.task_id, plugin=self.plugin.name))
         tray = ResultTray(self._around.results, job, self.plugin.name, self._around.settings)
         warnings: list[str] = []
+        self._note_strikes()
+        self._strikes = Strikes()
         try:
             ending = await self._work_on(job, tray, warnings)
             tray.abort()
             self._keep_log(tray, ending, warnings)
+            ending = await self._with_hits(ending)
         except BaseException:
             tray.abort()
             await self._kill()
@@ -154,7 +166,7 @@ class Seat:
             case replies.Done():
                 return Ending(PluginStatus.COMPLETED, self._weakness)
             case replies.Failed(error=error):
-                return await self._failed(error, payload)
+                return self._failed(error, payload)
             case replies.Canceled():
                 return self._halted or Ending(PluginStatus.FAILED, "it says that it was canceled, which nobody asked for")
 
@@ -163,6 +175,7 @@ class Seat:
             await self._kill()
         if self._process is None:
             self._process = await ConfinedProcess.start(self._work, self._around.walls, self._around.settings.max_output_bytes)
+            self._noted = Strikes()
             await self._get_ready(self._process)
         return self._process
 
@@ -201,11 +214,10 @@ class Seat:
         if self._scope is not None and not self._scope.expired():
             self._scope.reschedule(asyncio.get_running_loop().time())
 
-    async def _failed(self, error: str, traceback: bytes) -> Ending:
-        if error != "MemoryError":
-            return Ending(PluginStatus.FAILED, shortened(last_line(traceback) or error), traceback)
-        await self._kill()
-        return Ending(PluginStatus.FAILED, f"it reached its {self._memory_limit()}", traceback)
+    def _failed(self, error: str, traceback: bytes) -> Ending:
+        allowed = self._around.walls.processes_allowed(self._work.limits)
+        hit = hit_by_traceback(traceback.decode("utf-8", "replace"), self._work.limits, allowed)
+        return Ending(PluginStatus.FAILED, shortened(last_line(traceback) or error), traceback, hit)
 
     async def _broken(self, error: Exception) -> Ending:
         output = self._process.take_output() if self._process is not None else b""
@@ -213,11 +225,37 @@ class Seat:
         if self._halted is not None:
             return self._halted
         reason = str(error)
-        if isinstance(error, ProcessEnded | NotBegun) and any(mark in output for mark in _MEMORY_MARKS):
-            reason += f", probably at its {self._memory_limit()}"
+        if isinstance(error, ProcessEnded | NotBegun):
+            hit = hit_by_end(reason, output.decode("utf-8", "replace"), self._work.limits)
+            reason += f", probably at its {hit}" if hit else ""
         return Ending(PluginStatus.FAILED, shortened(reason), output)
 
+    async def _with_hits(self, ending: Ending) -> Ending:
+        """With the limits that it reached for a reason. A process that reached one is replaced: what it left would be in the way."""
+        self._note_strikes()
+        limits = self._work.limits
+        told = (ending.hit,) if ending.hit is not None else ()
+        hits = dict.fromkeys((*(counted_hits(self._strikes, limits) or told), *self._full_scratch()))
+        if not hits:
+            return ending
+        await self._kill()
+        reached = f"it reached its {' and its '.join(hits)}"
+        stopped = ending.status not in (PluginStatus.COMPLETED, PluginStatus.FAILED)
+        return replace(ending, reason=f"{ending.reason}; {reached}" if stopped else reached)
+
+    def _full_scratch(self) -> tuple[str, ...]:
+        free_bytes = None if self._process is None else self._process.scratch_free_bytes()
+        full = free_bytes is not None and free_bytes * _FULL_SCRATCH_PARTS < self._work.limits.scratch_mb * 1024 * 1024
+        return (disk_limit(self._work.limits),) if full else ()
+
+    def _note_strikes(self) -> None:
+        if self._process is not None:
+            strikes = self._process.strikes()
+            self._strikes += strikes.since(self._noted)
+            self._noted = strikes
+
     async def _kill(self) -> None:
+        self._note_strikes()
         process, self._process = self._process, None
         if process is not None:
             await process.kill()
@@ -246,6 +284,3 @@ class Seat:
             verdict=tray.verdict,
             reason=ending.reason,
         )
-
-    def _memory_limit(self) -> str:
-        return f"memory limit of {self._around.limits.memory_mb} MiB"

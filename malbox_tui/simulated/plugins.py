@@ -9,6 +9,7 @@ from pathlib import Path
 
 from malbox_tui.model.errors import MalboxError, PluginUnavailable, StoreError
 from malbox_tui.model.events import EventBody
+from malbox_tui.model.limits import UNLIMITED, ResourceLimits
 from malbox_tui.model.report import PluginRun, PluginStatus
 from malbox_tui.ports import Findings, PluginBench, PluginInfo, PluginJob, ResultStore, StopSignal
 from malbox_tui.simulated.faults import Fault
@@ -69,10 +70,10 @@ class SimulatedRunner:
         self._opened = True
         return [PluginInfo(plugin.name, plugin.version, plugin.description, plugin.task_types) for plugin in self._plugins]
 
-    async def acquire(self) -> PluginBench:
+    async def acquire(self, limits: ResourceLimits = UNLIMITED) -> PluginBench:
         """As `PluginRunner.acquire`. Raises `PluginUnavailable`."""
         self._check_open()
-        bench = self._idle.pop() if self._idle else SimulatedBench(self, self._world, f"bench-{next(self._numbers)}")
+        bench = self._idle_with(limits) or SimulatedBench(self, self._world, f"bench-{next(self._numbers)}", limits)
         self._used.add(bench)
         try:
             slow = self._strikes(Fault.ACQUIRE_SLOW, bench.name)
@@ -144,6 +145,13 @@ class SimulatedRunner:
         done = [run.result() for run in runs]
         return Findings((*done, *skipped), identified(self._world, taking_part, done, content))
 
+    def _idle_with(self, limits: ResourceLimits) -> SimulatedBench | None:
+        for bench in reversed(self._idle):
+            if bench.limits == limits:
+                self._idle.remove(bench)
+                return bench
+        return None
+
     def _check_open(self) -> None:
         if not self._opened or self._place.closing.is_set():
             raise PluginUnavailable("host", "the plugins are not open")
@@ -163,10 +171,12 @@ class SimulatedRunner:
 
 
 class SimulatedBench:
-    """Implements `PluginBench`. `task_id`: what runs on it now. Its inbox is no folder of this host."""
+    """Implements `PluginBench`. `task_id`: what runs on it now. `limits`: what it was acquired with. Its inbox is no folder of this
+    host."""
 
-    def __init__(self, runner: SimulatedRunner, world: World, name: str) -> None:
+    def __init__(self, runner: SimulatedRunner, world: World, name: str, limits: ResourceLimits) -> None:
         self.name = name
+        self.limits = limits
         self.task_id: int | None = None
         self._runner = runner
         self._world = world

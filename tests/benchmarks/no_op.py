@@ -15,6 +15,7 @@ from malbox_tui.engine.engine import Adapters, Engine
 from malbox_tui.engine.tracker import TaskTracker
 from malbox_tui.model.commands import ShutdownMode
 from malbox_tui.model.events import Event, TaskCompleted
+from malbox_tui.model.limits import UNLIMITED, ResourceLimits
 from malbox_tui.model.report import ResultRef
 from malbox_tui.model.sample import SampleName
 from malbox_tui.model.submission import Offer, SubmissionOptions
@@ -119,7 +120,7 @@ class _NoPlugins:
     async def open(self) -> Sequence[PluginInfo]:
         return []
 
-    async def acquire(self) -> PluginBench:
+    async def acquire(self, limits: ResourceLimits = UNLIMITED) -> PluginBench:
         return self
 
     async def release(self, bench: PluginBench) -> None: ...

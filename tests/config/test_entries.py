@@ -51,11 +51,15 @@ def test_a_file_written_for_malbox_may_say_that_there_are_no_batches(tmp_path: P
         ("batch_processing = 0", "batch_processing", "nothing but false"),
         ("max_batch_size = 2", "max_batch_size", "nothing but 1 (this version runs tasks one by one), got 2"),
         ("batch_timeout_ms = 400", "batch_timeout_ms", "nothing but 500"),
+        ("resource_limits = {memory_mb = 1}", "resource_limits.memory_mb", "at least 64 and at most 1048576, got 1"),
+        ("resource_limits = {cpu_cores = 0}", "resource_limits.cpu_cores", "at least 0.1 and at most 1024, got 0"),
+        ("resource_limits = {disk_mb = 0}", "resource_limits.disk_mb", "above 0 and at most 1048576, got 0"),
         (
-            "resource_limits = {memory_mb = 1}",
-            "resource_limits.memory_mb",
-            "this version doesn't enforce it yet. Take the key out.",
+            "resource_limits = {network_kbps = 100}",
+            "resource_limits.network_kbps",
+            "nothing but 0 (plugins on this host have no network), got 100",
         ),
+        ("resource_limits = {memory_gb = 1}", "resource_limits.memory_gb", "Did you mean workers[0].resource_limits.memory_mb?"),
         ("resource_limits = 1", "resource_limits", "a table"),
         ("max_concurrent_tasks = 65", "max_concurrent_tasks", "at least 1 and at most 64, got 65"),
         ("priority = 256", "priority", "at least 0 and at most 255, got 256"),
@@ -160,7 +164,7 @@ def test_wrong_values_of_one_group_hide_no_contradiction_of_another(tmp_path: Pa
 
 def test_every_fault_of_a_group_is_found(tmp_path: Path) -> None:
     found = faults(
-        tmp_path, f"{WINDOWS}max_worker = 3\nmax_batch_size = 2\n[workers.resource_limits]\ncpu_cores = 2\ndisk_mb = 1\n"
+        tmp_path, f"{WINDOWS}max_worker = 3\nmax_batch_size = 2\n[workers.resource_limits]\ncpu_cores = -1\ndisk_mb = 0\n"
     )
     last = "resource_limits.cpu_cores", "resource_limits.disk_mb"
     assert [key for key, _ in found] == [f"workers[0].{key}" for key in ("max_worker", "max_batch_size", *last)]

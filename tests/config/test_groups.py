@@ -1,7 +1,8 @@
 """The worker groups that a configuration describes."""
 
 from malbox_tui.config.settings import GeneralSettings, GroupSettings, Settings
-from malbox_tui.config.workers import PluginRestrictions, WorkerSettings
+from malbox_tui.config.workers import PluginRestrictions, ResourceLimitSettings, WorkerSettings
+from malbox_tui.model.limits import ResourceLimits
 
 
 def test_without_profiles_there_is_one_group_that_takes_everything() -> None:
@@ -31,6 +32,7 @@ def test_all_of_a_profile_reaches_its_group() -> None:
         idle_timeout_ms=1500,
         max_concurrent_tasks=3,
         plugin_restrictions=PluginRestrictions(allow=("pe",), deny=("elf",)),
+        resource_limits=ResourceLimitSettings(memory_mb=512, cpu_cores=1.5, disk_mb=64, network_kbps=0, best_effort=True),
     )
     assert Settings(workers=(worker,)).groups()[1] == GroupSettings(
         name="win",
@@ -43,4 +45,10 @@ def test_all_of_a_profile_reaches_its_group() -> None:
         platforms=frozenset({"windows"}),
         plugins_allowed=frozenset({"pe"}),
         plugins_denied=frozenset({"elf"}),
+        limits=ResourceLimits(memory_mb=512, cpu_cores=1.5, disk_mb=64, network_kbps=0, best_effort=True),
     )
+
+
+def test_a_group_that_says_nothing_of_limits_has_none_of_its_own() -> None:
+    settings = Settings(workers=(WorkerSettings(name="a"),))
+    assert [group.limits for group in settings.groups()] == [ResourceLimits(), ResourceLimits()]

@@ -13,7 +13,7 @@ from malbox_tui.config.machines import MachineSettings, Provider
 from malbox_tui.config.settings import Settings
 from malbox_tui.config.shape import Section, sections
 from malbox_tui.config.template import as_toml, template, write_template
-from malbox_tui.config.workers import WorkerSettings
+from malbox_tui.config.workers import ResourceLimitSettings, WorkerSettings
 from malbox_tui.model.errors import ConfigError
 from tests.config.files import load
 
@@ -50,7 +50,13 @@ def test_its_commented_keys_are_all_keys_with_their_defaults() -> None:
 def test_its_commented_groups_and_machines_are_examples_with_the_defaults(tmp_path: Path) -> None:
     settings = load(tmp_path, uncommented(template()))
     assert settings.workers == (
-        WorkerSettings(name="windows", compatible_tasks=("dynamic",), compatible_platforms=("windows",), max_workers=4),
+        WorkerSettings(
+            name="windows",
+            compatible_tasks=("dynamic",),
+            compatible_platforms=("windows",),
+            max_workers=4,
+            resource_limits=ResourceLimitSettings(memory_mb=2048, cpu_cores=2, disk_mb=512, network_kbps=0),
+        ),
     )
     assert settings.machines == (MachineSettings(name="win10-1", provider=Provider.SIMULATED, platform="windows"),)
 
@@ -95,6 +101,7 @@ def test_what_is_in_effect_loads_again_as_the_same(tmp_path: Path) -> None:
 def test_groups_and_machines_in_effect_load_again_as_the_same(tmp_path: Path) -> None:
     workers = (
         '[[workers]]\nname = "a.b"\n[workers.plugin_restrictions]\ndeny = ["elf"]\n[[workers]]\nname = "c"\nmax_workers = 0\n'
+        "[workers.resource_limits]\ncpu_cores = 0.5\n"
     )
     machine = '[[machines]]\nname = "m"\nprovider = "simulated"\nplatform = "linux"\ntags = ["x", "y"]\n'
     settings = load(tmp_path, workers + machine)

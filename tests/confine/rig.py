@@ -9,16 +9,19 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
 import psutil
 import pytest
 
-from malbox_tui.config.settings import AnalysisSettings, ConfinementSettings, Isolation, PluginSettings, Settings
+from malbox_tui.config.settings import AnalysisSettings, ConfinementSettings, Isolation, PluginSettings, Settings, WorkerSettings
+from malbox_tui.config.workers import ResourceLimitSettings
 from malbox_tui.confine import bubblewrap
 from malbox_tui.confine.limits import LimitsOnly
 from malbox_tui.confine.probe import probe_bubblewrap
 from malbox_tui.confine.work import Walls
 from malbox_tui.model.errors import ConfinementUnavailable
 from malbox_tui.model.events import EventBody
+from malbox_tui.model.limits import UNLIMITED, ResourceLimits
 from malbox_tui.model.report import PluginRun
 from malbox_tui.plugins.runner import HostPluginRunner
 from malbox_tui.ports import Findings, PluginJob
@@ -91,11 +94,12 @@ class Rig:
     results: FileResultStore
     root: Path
     news: list[EventBody] = field(default_factory=list)
+    limits: ResourceLimits = UNLIMITED
     tasks: int = 0
 
     async def findings(self, sample: bytes = b"sample", stop: Stop | None = None) -> Findings:
         """What all plugins find on one sample."""
-        bench = await self.runner.acquire()
+        bench = await self.runner.acquire(self.limits)
         self.tasks += 1
         target = bench.inbox / "sample.bin"
         target.write_bytes(sample)
@@ -125,12 +129,19 @@ async def rig(
     memory_mb: int = 1024,
     cancel_grace_s: float = 5.0,
     plugin_folder: Path | None = None,
+    limits: ResourceLimits = UNLIMITED,
 ) -> AsyncIterator[Rig]:
-    """A runner over the plugins in `root / "plugins"`; a skip where isolation is required and this host has none."""
+    """A runner over the plugins in `root / "plugins"`; a skip where isolation is required and this host has none.
+
+    `limits` are those of a worker group, and of every bench.
+    """
     news: list[EventBody] = []
     results = FileResultStore(root / "results")
     await results.open()
     settings = Settings(
+        workers=(
+            WorkerSettings(name="limited", resource_limits=msgspec.convert(msgspec.to_builtins(limits), ResourceLimitSettings)),
+        ),
         plugins=plugins or PluginSettings(),
         confinement=ConfinementSettings(isolation=isolation, memory_mb=memory_mb),
         analysis=AnalysisSettings(cancel_grace_s=cancel_grace_s),
@@ -138,9 +149,13 @@ async def rig(
     runner = HostPluginRunner(settings, results, root / "scratch", news.append, plugin_folder or root / "plugins")
     try:
         await runner.open()
-        yield Rig(runner, results, root, news)
-    except ConfinementUnavailable:
+    except ConfinementUnavailable as exc:
+        await runner.close()
+        if "resource_limits" in str(exc):
+            raise
         pytest.skip(NO_BUBBLEWRAP)
+    try:
+        yield Rig(runner, results, root, news, limits)
     finally:
         await runner.close()
         await results.close()

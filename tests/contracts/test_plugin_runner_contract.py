@@ -8,6 +8,7 @@ import pytest
 
 from malbox_tui.model.errors import PluginUnavailable, StoreFull
 from malbox_tui.model.events import PluginResultAvailable, PluginStarted, PluginStopped
+from malbox_tui.model.limits import ResourceLimits
 from malbox_tui.model.report import Classification, PluginStatus
 from malbox_tui.ports import Findings
 from tests.confine.rig import Stop
@@ -127,6 +128,23 @@ async def test_benches_are_not_shared_and_their_inbox_is_empty(rig: PluginRig) -
     assert not rig.laid_out(again)
     await rig.runner.release(again)
     await rig.runner.release(second)
+
+
+@on_every_runner
+async def test_idle_benches_are_kept_for_the_limits_that_they_were_acquired_with(rig: PluginRig) -> None:
+    tight = ResourceLimits(memory_mb=512)
+    first, second = await rig.runner.acquire(tight), await rig.runner.acquire()
+    await rig.runner.release(first)
+    await rig.runner.release(second)
+    assert await rig.runner.acquire(ResourceLimits(memory_mb=512)) is first, "limits are compared by value"
+    other = await rig.runner.acquire(tight)
+    assert other is not second
+    assert await rig.runner.acquire() is second
+    for bench in (first, second, other):
+        await rig.runner.release(bench)
+    await rig.runner.trim(1)
+    assert await rig.runner.acquire(tight) is other, "benches of all limits count, and the longest idle go first"
+    await rig.runner.release(other)
 
 
 @on_every_runner

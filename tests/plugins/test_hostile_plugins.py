@@ -35,7 +35,7 @@ FAILURES = {
     "exits": ("sys.exit(3)", "SystemExit: 3"),
     "exits hard": ("os._exit(7)", "the process exited with status 7"),
     "dies by a signal": ("os.kill(os.getpid(), 11)", "the process was killed by SIGSEGV"),
-    "needs too much memory": ("x = bytearray(2 ** 30)", "it reached its memory limit of 256 MiB"),
+    "needs too much memory": ("x = bytearray(2 ** 30)", "it reached its memory limit 256 MiB"),
     "names a result by a path": ("ctx.results().push_bytes('../../evil', b'')", "can't be the name of a result"),
     "names a result by nothing": ("ctx.results().push_bytes('', b'')", "can't be the name of a result"),
     "pushes too large a result": ("ctx.results().push_bytes('big', bytes(2 ** 21))", "is larger than 1048576 bytes"),

@@ -3,8 +3,8 @@
 It limits the process, says hello on the wire, waits until the engine lets it in, and runs the entry script as `__main__`. Nothing of
 the entry script runs before the limits stand and the engine has seen that this is the right interpreter.
 
-SETTINGS is a JSON object: `limits` maps names of `resource` limits to numbers; `nice` is added to the niceness; `parent` (where no
-sandbox does it) is the id of the process that this one must not outlive.
+SETTINGS is a JSON object: `limits` maps names of `resource` limits to numbers; `nice` is added to the niceness; `processors` are those
+that it may run on, all if there are none; `parent` (where no sandbox does it) is the id of the process that this one must not outlive.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ def main(arguments: list[str]) -> None:
     if parent := settings.get("parent"):
         _tie_to(parent)
     os.nice(settings.get("nice", 0))
+    if processors := settings.get("processors"):
+        os.sched_setaffinity(0, processors)
     _limit(settings["limits"])
     fd = int(os.environ[FD_VARIABLE])
     if not _let_in(fd):
