@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from malbox_tui.config.workers import PluginRestrictions, WorkerSettings
+from malbox_tui.config.workers import PluginRestrictions, ResourceLimitSettings, WorkerSettings
 from malbox_tui.model.commands import PausePool, ResizeGroup, ResumePool, SaveLimits
 from malbox_tui.model.errors import ConfigError, StoreError
 from malbox_tui.model.events import WorkerStarted, WorkerStopped
+from malbox_tui.model.limits import ResourceLimits
 from malbox_tui.model.report import PluginStatus
 from malbox_tui.model.task import RequirementClass, TaskState
 from malbox_tui.model.worker import WorkerKind, WorkerState
@@ -138,6 +139,16 @@ def test_plugins_that_a_group_keeps_out_are_skipped_with_the_reason() -> None:
 
     picky = group("picky", priority=9, plugin_restrictions=PluginRestrictions(allow=("magic", "yara"), deny=("yara",)))
     with_engine(test, groups=[picky], runner=ScriptedRunner(plugins=("magic", "yara", "strings")))
+
+
+def test_plugins_run_under_the_limits_of_the_group_whose_worker_took_the_task() -> None:
+    async def test(rig: EngineRig) -> None:
+        await rig.add("first", "second")
+        await rig.all_final()
+        assert rig.runner.limits == [ResourceLimits(memory_mb=512, cpu_cores=0.5), ResourceLimits()]
+
+    tight = group("tight", priority=9, max_workers=1, resource_limits=ResourceLimitSettings(memory_mb=512, cpu_cores=0.5))
+    with_engine(test, groups=[tight])
 
 
 def test_a_task_whose_plugins_are_all_kept_out_says_so() -> None:

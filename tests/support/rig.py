@@ -61,7 +61,7 @@ class EngineRig:
     """A running engine and its scripted surroundings. `store` may outlive the engine, as a disk does."""
 
     engine: Engine
-    store: MemoryStore
+    store: BreakableStore
     quarantine: ScriptedQuarantine
     results: ScriptedResults
     runner: ScriptedRunner
@@ -70,7 +70,9 @@ class EngineRig:
     wall: JumpingClock
     events: list[Event] = field(default_factory=list)
     left: list[int] = field(default_factory=list)
-    """What the engine reported as left, when it has ended."""
+    """What the engine reported as left, when it has ended; `ended_at`: when that was, on its clock. `life`: its run."""
+    ended_at: float = 0.0
+    life: asyncio.Task[list[int]] | None = None
 
     async def add(self, *contents: str, **options: object) -> Account:
         """Submit contents, each named after itself."""
@@ -178,11 +180,11 @@ def with_engine(
     )
 
     async def live() -> EngineRig:
-        rig = _built(settings, machines, store or MemoryStore(), runner or ScriptedRunner())
+        rig = _built(settings, machines, store or BreakableStore(), runner or ScriptedRunner())
         rig.world.files[INBOX / SAMPLE_NAME] = b"any sample"
         rig.world.programs[b"any sample"] = sample or Program(seconds=5.0, output=b"hello")
         prepare(rig)
-        life = await _started(rig)
+        life = rig.life = await _started(rig)
         listening = asyncio.get_running_loop().create_task(_listen(rig))
         await settle_loop()
         try:
@@ -191,6 +193,7 @@ def with_engine(
             if stop is not None:
                 rig.engine.stop(stop)
             rig.left = await life
+            rig.ended_at = rig.wall.now()
         await listening
         if not leaves:
             await _check_end(rig)
@@ -215,7 +218,7 @@ async def _started(rig: EngineRig) -> asyncio.Task[list[int]]:
     readiness = loop.create_task(ready.wait())
     await asyncio.wait({life, readiness}, return_when=asyncio.FIRST_COMPLETED)
     readiness.cancel()
-    if life.done():
+    if life.done() and life.exception() is not None:
         await life
     return life
 
