@@ -41,8 +41,8 @@ def ending(name: str) -> str:
 NEVER_MADE = (
     # A task that nothing serves any more is held, and never failed by the engine.
     task_move(TaskState.PENDING, Trigger.FAIL),
-    # A ready machine that may have become stale is reverted for its next task, not before.
-    machine_move(MachineState.READY, MachineTrigger.REVERT),
+    # A ready machine runs: it is switched off, and so passes `reverting`, before it is out for maintenance.
+    machine_move(MachineState.READY, MachineTrigger.DISABLE),
 )
 """Moves of the tables that the engine has no reason for."""
 

@@ -142,9 +142,8 @@ class Operator:
         return tuple(found[start : start + count])
 
     def _machine(self, action: plan.Disable | plan.Enable) -> tuple[str, ...]:
-        """A machine at the state that is asked for, else any; one that doesn't exist when there are none."""
-        there = [name for name in self.machines if action.state in (None, self.mirror.machine_state(name))]
-        found = there or self.machines
+        """A machine at the state that is asked for; one that doesn't exist when there is none."""
+        found = [name for name in self.machines if action.state in (None, self.mirror.machine_state(name))]
         return (found[int(action.where * len(found))],) if found else ("nowhere",)
 
 

@@ -21,7 +21,7 @@ from malbox_tui.simulated.world import Durations, Span
 
 GRID_S = 0.5
 
-OUT_OF_ORDER = (MachineState.QUARANTINED, MachineState.MISSING)
+OUT_OF_ORDER = (MachineState.QUARANTINED, MachineState.MISSING, MachineState.MISSING)
 
 MACHINE_FAULTS = (
     Fault.CHECK_FAILS,
@@ -268,7 +268,7 @@ def _machines(chance: Random) -> tuple[MachineSettings, ...]:
             tags=tuple(tag for tag in ("office", "net") if chance.random() < 0.4),
             max_failures=chance.choice((1, 2, 3)),
         )
-        for number in range(1, 1 + chance.choice((0, 1, 1, 2, 2, 3, 4)))
+        for number in range(1, 1 + chance.choice((0, 1, 2, 2, 3, 3, 4)))
     )
 
 
@@ -285,13 +285,13 @@ def _settings(chance: Random, machines: tuple[MachineSettings, ...]) -> Settings
         machinery=MachinerySettings(
             max_starting=chance.choice((1, 2, 8)),
             start_timeout_s=chance.choice((5.0, 15.0)),
-            probe_interval_s=chance.choice((5.0, 20.0)),
+            probe_interval_s=chance.choice((5.0, 60.0, 200.0)),
             max_attempts=chance.choice((1, 2, 3)),
         ),
         analysis=AnalysisSettings(
             timeout_s=chance.choice((2.0, 8.0, 20.0)),
             cancel_grace_s=chance.choice((0.5, 2.0)),
-            lease_s=chance.choice((1.5, 3.0, 30.0)),
+            lease_s=chance.choice((1.5, 6.0, 30.0)),
             max_crashes=chance.choice((1, 2, 3)),
         ),
     )
@@ -318,12 +318,31 @@ def _group(chance: Random, name: str) -> WorkerSettings:
 
 
 def _epoch(chance: Random, settings: Settings, contents: int) -> Epoch:
-    length_s = _moment(chance, chance.choice((60.0, 60.0, 60.0, 400.0)))
+    length_s = _moment(chance, chance.choice((60.0, 60.0, 400.0, 400.0)))
     actions: list[tuple[float, Action]] = [(_moment(chance, 3.0), _submit(chance, settings, contents)) for _ in range(2)]
-    actions += [(_moment(chance, length_s), _action(chance, settings, contents)) for _ in range(chance.randint(4, 24))]
-    actions += [(_moment(chance, length_s), Inject(chance.choice(_INJECTED))) for _ in range(chance.randint(0, 4))]
+    actions += [(_moment(chance, length_s), _action(chance, settings, contents)) for _ in range(chance.randint(6, 28))]
+    actions += [(_moment(chance, length_s), Inject(chance.choice(_INJECTED))) for _ in range(chance.randint(3, 12))]
+    if settings.machines:
+        actions += _scene(chance, settings, contents, length_s)
     actions.sort(key=lambda timed: timed[0])
     return Epoch(settings, tuple(actions), _ending(chance, length_s))
+
+
+def _scene(chance: Random, settings: Settings, contents: int, length_s: float) -> list[tuple[float, Action]]:
+    """A few things in a row that chance alone puts together too rarely; nothing, now and then."""
+    at_s, where = _moment(chance, length_s), chance.random()
+    dynamic = _submit(chance, settings, contents, RequirementClass("dynamic"))
+    scenes: tuple[tuple[tuple[float, Action], ...], ...] = (
+        ((0.0, dynamic), (0.5, Cancel(where, TaskState.PREPARING_RESOURCES, 1, expecting=False, twice=False))),
+        ((0.0, dynamic), (1.5, Cancel(where, TaskState.PREPARING_RESOURCES, 1, expecting=False, twice=False))),
+        ((0.0, Inject(Fault.GUEST_REFUSES)), (0.0, dynamic)),
+        ((0.0, Inject(Fault.OUTPUT_TORN)), (0.0, dynamic)),
+        ((0.0, dynamic), (2.5, Cancel(where, TaskState.RUNNING, 3, expecting=False, twice=True))),
+        ((0.0, Inject(Fault.CHECK_FAILS)), *((wait_s, Disable(where, MachineState.QUARANTINED)) for wait_s in (2.0, 6.0, 12.0))),
+        ((0.0, Inject(Fault.MACHINE_MISSING)), *((wait_s, Disable(where, MachineState.MISSING)) for wait_s in (2.0, 6.0, 12.0))),
+        (),
+    )
+    return [(at_s + wait_s, action) for wait_s, action in chance.choice(scenes)]
 
 
 def _moment(chance: Random, until_s: float) -> float:
@@ -341,18 +360,30 @@ def _ending(chance: Random, length_s: float) -> Crash | Stop:
     return Stop(length_s, mode, within_s, harder)
 
 
-_INJECTED = (*GUEST_FAULTS, *GUEST_FAULTS, *BENCH_FAULTS, *Fault)
+_SELDOM = (
+    Fault.GUEST_REFUSES,
+    Fault.GUEST_POWERED_OFF,
+    Fault.SAMPLE_NEVER_ENDS,
+    Fault.OUTPUT_FLOODS,
+    Fault.OUTPUT_TORN,
+    Fault.PLUGIN_DEAF,
+    Fault.REVERT_LEAVES_DIRT,
+    Fault.RESULTS_SLOW,
+)
+"""What chance alone reaches too rarely."""
+_RAREST = (Fault.OUTPUT_FLOODS, Fault.OUTPUT_TORN, Fault.GUEST_REFUSES)
+_INJECTED = (*GUEST_FAULTS, *BENCH_FAULTS, *Fault, *_SELDOM, *_SELDOM, *_SELDOM, *_RAREST, *_RAREST, *_RAREST)
 
 _WEIGHTS: tuple[tuple[type, int], ...] = (
     (Submit, 12),
-    (Cancel, 14),
+    (Cancel, 20),
     (Prioritize, 6),
     (Retry, 4),
     (Resize, 10),
     (Pause, 3),
     (Resume, 5),
-    (Disable, 10),
-    (Enable, 7),
+    (Disable, 20),
+    (Enable, 8),
     (Save, 2),
     (Look, 4),
     (JumpClock, 3),
@@ -365,7 +396,8 @@ def _action(chance: Random, settings: Settings, contents: int) -> Action:
     if kind is Submit:
         return _submit(chance, settings, contents)
     if kind is Cancel:
-        states = (None, *TaskState, *sorted(OWNED_STATES), TaskState.PENDING, TaskState.PREPARING_RESOURCES)
+        running = (TaskState.RUNNING, TaskState.PREPARING_RESOURCES)
+        states = (None, *TaskState, *sorted(OWNED_STATES), TaskState.PENDING, *running, *running)
         return Cancel(
             chance.random(), chance.choice(states), chance.choice((1, 1, 1, 3)), chance.random() < 0.5, chance.random() < 0.2
         )
@@ -378,28 +410,31 @@ def _action(chance: Random, settings: Settings, contents: int) -> Action:
     if kind is Inject:
         return Inject(chance.choice(_INJECTED))
     if kind is Disable:
-        return Disable(chance.random(), chance.choice((None, *MachineState, *OUT_OF_ORDER, *OUT_OF_ORDER)))
+        ready = (MachineState.READY, MachineState.READY)
+        return Disable(
+            chance.random(), chance.choice((None, None, *ready, *MachineState, *OUT_OF_ORDER, *OUT_OF_ORDER, *OUT_OF_ORDER))
+        )
     if kind is Enable:
-        return Enable(chance.random(), chance.choice((None, MachineState.DISABLED, MachineState.QUARANTINED)))
+        return Enable(chance.random(), chance.choice((None, MachineState.DISABLED, MachineState.DISABLED, MachineState.MISSING)))
     if kind is Retry:
         return Retry(chance.random())
     return kind()  # type: ignore[no-any-return]
 
 
-def _submit(chance: Random, settings: Settings, contents: int) -> Submit:
+def _submit(chance: Random, settings: Settings, contents: int, requires: RequirementClass | None = None) -> Submit:
     return Submit(
         count=chance.choice((1, 1, 2, 5, 10)),
         contents=contents,
         priority=chance.choice((1, 1, 1, 5, 9)),
-        requires=_requires(chance, settings),
+        requires=requires or _requires(chance, settings),
         again=chance.random() < 0.7,
         hold=chance.random() < 0.5,
-        timeout_s=chance.choice((None, None, 1.0)),
+        timeout_s=chance.choice((None, None, None, None, 1.0)),
     )
 
 
 def _requires(chance: Random, settings: Settings) -> RequirementClass:
-    if not settings.machines or chance.random() < 0.35:
+    if not settings.machines or chance.random() < 0.25:
         return RequirementClass(chance.choice(("static", "static", "static", "archive", "dynamic")))
     machine = chance.choice(settings.machines)
     if chance.random() < 0.04:
@@ -427,7 +462,7 @@ _RATES: tuple[tuple[tuple[Fault, ...], tuple[float, ...]], ...] = (
     (MACHINE_FAULTS, (0.05, 0.2, 0.4)),
     (GUEST_FAULTS, (0.2, 0.4, 0.8)),
     (PLUGIN_FAULTS, (0.02, 0.1, 0.3)),
-    (BENCH_FAULTS, (0.05, 0.2)),
+    (BENCH_FAULTS, (0.1, 0.3)),
     (DISK_FAULTS, (0.01, 0.05, 0.15)),
 )
 """Faults of a kind → how often one of them comes in a run that has it. What is called seldom fails more often."""
@@ -449,7 +484,7 @@ def _durations(chance: Random) -> Durations:
     """Nothing takes any time, or all things take times on the grid, or as in life but faster."""
     kind = chance.choice(("none", "grid", "grid", "life"))
     if kind == "life":
-        return Durations(execute=(1.0, 8.0), boot=(0.5, 3.0), revert=(0.2, 1.0), slow=(3.0, 12.0))
+        return Durations(execute=(0.5, 4.0), boot=(0.5, 3.0), revert=(0.2, 1.0), slow=(3.0, 12.0))
     unit = 0.0 if kind == "none" else GRID_S
 
     def exactly(times: int) -> Span:
@@ -461,7 +496,7 @@ def _durations(chance: Random) -> Durations:
         boot=exactly(2),
         stop=exactly(1),
         put=exactly(1),
-        execute=exactly(4) if unit else (0.5, 0.5),
+        execute=exactly(2) if unit else (0.5, 0.5),
         hang_up=exactly(0),
         inbox=exactly(0),
         disk=exactly(0),

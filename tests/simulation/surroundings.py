@@ -109,7 +109,3 @@ class Surroundings:
         for name, body in self._world.machines.items():
             if body.call is not None or body.in_use:
                 raise Violation("nothing is done to a machine after the engine's end", f"{name}: {body}")
-
-    def may_break_promise(self, task_id: int) -> bool:
-        """Whether a fault may have come between the engine's word and its deed."""
-        return False
