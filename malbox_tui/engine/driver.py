@@ -19,6 +19,7 @@ from malbox_tui.engine.store_health import StoreHealth
 from malbox_tui.engine.tracker import was_cancelled
 from malbox_tui.engine.worker import Assignment, Served, Worker
 from malbox_tui.model.errors import LeaseLost, StaleTask, StoreError
+from malbox_tui.model.limits import ResourceLimits
 from malbox_tui.model.queries import TaskFilter, TaskQuery
 from malbox_tui.model.task import Claim, EndedBy, TaskState, Trigger
 from malbox_tui.ports import PendingEntry, Store
@@ -27,8 +28,8 @@ log = logging.getLogger(__name__)
 
 
 class Driver:
-    """Drives what workers were handed. `attempts`: those under way, by task id. `kept_out` gives, for a worker group, the plugins that
-    it keeps out with the reasons."""
+    """Drives what workers were handed. `attempts`: those under way, by task id. For a worker group, `kept_out` gives the plugins that
+    it keeps out with the reasons, `limits` what the others may use."""
 
     def __init__(
         self,
@@ -40,6 +41,7 @@ class Driver:
         health: StoreHealth,
         machines: MachinePool,
         kept_out: Callable[[str], Mapping[str, str]],
+        limits: Callable[[str], ResourceLimits],
     ) -> None:
         self.attempts: dict[int, Attempt] = {}
         self._lifecycle = lifecycle
@@ -49,6 +51,7 @@ class Driver:
         self._health = health
         self._machines = machines
         self._kept_out = kept_out
+        self._limits = limits
 
     async def drive(self, worker: Worker, assignment: Assignment) -> Served:
         """Drive an assignment to its end. Raises what kept a broken attempt from being put right: its lease runs out instead."""
@@ -78,7 +81,8 @@ class Driver:
     async def _attempt(self, claim: Claim, worker: Worker, assignment: Assignment) -> PendingEntry | None:
         token = assignment.token
         owned = self._lifecycle.owned(claim.task)
-        attempt = Attempt(claim, owned, token, assignment.lease, self._kept_out(worker.group))
+        kept_out, limits = self._kept_out(worker.group), self._limits(worker.group)
+        attempt = Attempt(claim, owned, token, assignment.lease, kept_out, limits)
         self.attempts[claim.task.id] = attempt
         broken: BaseException
         try:

@@ -115,6 +115,7 @@ class Engine:
             health=self._health,
             machines=self._machines,
             kept_out=lambda group: self._pool.groups[group].kept_out(self._plugins),
+            limits=lambda group: self._pool.groups[group].settings.limits,
         )
         self._leases = LeaseKeeper(
             store=adapters.store,

@@ -20,6 +20,7 @@ from malbox_tui.engine.machine_pool import MachinePool
 from malbox_tui.engine.outcome import Conclusion, GivenBack, Happened, conclude, conclude_failure, conclude_machine_failure
 from malbox_tui.engine.store_health import StoreHealth
 from malbox_tui.model.errors import MachineError, MalboxError, SampleChanged, SampleMissing, StoreError, StoreFull
+from malbox_tui.model.limits import UNLIMITED, ResourceLimits
 from malbox_tui.model.task import Claim, EndedBy, Outcome, Task, TaskState
 from malbox_tui.ports import (
     Findings,
@@ -45,7 +46,7 @@ SESSION_LIMIT_S = 5.0
 class Attempt:
     """One try at one task. `token` ends it; `outcome` is None until it is decided. `lease` is the machine reserved for it.
 
-    `owned` moves the task. `kept_out` maps plugins that the worker's group keeps out to the reason.
+    `owned` moves the task. `kept_out` maps plugins that the worker's group keeps out to the reason; `limits` bind the others.
     """
 
     claim: Claim
@@ -53,6 +54,7 @@ class Attempt:
     token: CancelToken
     lease: MachineLease | None = None
     kept_out: Mapping[str, str] = field(default_factory=dict)
+    limits: ResourceLimits = UNLIMITED
     outcome: Outcome | None = None
 
 
@@ -91,7 +93,7 @@ class Executor:
         findings, conclusion = Findings(()), None
         try:
             async with attempt.token.interrupts():
-                bench = await place.take()
+                bench = await place.take(attempt.limits)
                 await self._lay_out(owned.task, bench)
                 if attempt.lease is not None:
                     owned.begin_preparing()
@@ -186,8 +188,8 @@ class _Place:
         self._lease = lease
         self._bench: PluginBench | None = None
 
-    async def take(self) -> PluginBench:
-        self._bench = await self._runner.acquire()
+    async def take(self, limits: ResourceLimits) -> PluginBench:
+        self._bench = await self._runner.acquire(limits)
         return self._bench
 
     async def bring_up(self) -> None:
