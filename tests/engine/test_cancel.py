@@ -11,27 +11,14 @@ from malbox_tui.model.errors import StoreError
 from malbox_tui.model.events import TaskCanceled, TaskCompleted
 from malbox_tui.model.machine import MachineState
 from malbox_tui.model.task import EndedBy, TaskState
-from malbox_tui.ports import PluginBench
 from malbox_tui.simulated.faults import ALWAYS, Fault
 from malbox_tui.simulated.world import Program
 from malbox_tui.store.requests import Changing, Claiming
 from tests.support.rig import LINUX, BreakableStore, EngineRig, ScriptedRunner, spec, states, with_engine
-from tests.support.scripted import ScriptedQuarantine
+from tests.support.scripted import ScriptedQuarantine, SlowAtBothEnds
 from tests.support.virtual_time import settle_loop
 
 T = TaskState
-
-
-class SlowAtBothEnds(ScriptedRunner):
-    """Takes a second to give a bench, and one to take it back, so that the first and the last stage last."""
-
-    async def acquire(self) -> PluginBench:
-        await clock.sleep(1.0)
-        return await super().acquire()
-
-    async def release(self, bench: PluginBench) -> None:
-        await clock.sleep(1.0)
-        await super().release(bench)
 
 
 async def check_nothing_was_lost(rig: EngineRig) -> None:

@@ -5,16 +5,14 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from malbox_tui.engine import clock
-from malbox_tui.model.commands import CancelTasks, PausePool, RetryTasks, SetPriority, Shutdown, ShutdownMode
+from malbox_tui.model.commands import CancelTasks, PausePool, RetryTasks, SetPriority
 from malbox_tui.model.errors import PluginUnavailable, SampleChanged, StoreError, StoreFull
-from malbox_tui.model.events import TaskCanceled, TaskCompleted, TaskCreated, TaskGivenBack, TaskStageChanged, TaskStarting
+from malbox_tui.model.events import TaskCanceled, TaskCompleted, TaskCreated, TaskStageChanged, TaskStarting
 from malbox_tui.model.report import PluginRun, PluginStatus
 from malbox_tui.model.submission import Accepted, Duplicate, Refused
 from malbox_tui.model.task import EndedBy, TaskState
-from malbox_tui.ports import PluginBench, StopSignal
-from malbox_tui.store.memory import MemoryStore
-from tests.support.rig import CLEAN_RUN, MALICIOUS, EngineRig, ScriptedRunner, states, survivor, with_engine
+from malbox_tui.ports import StopSignal
+from tests.support.rig import CLEAN_RUN, MALICIOUS, EngineRig, ScriptedRunner, states, with_engine
 from tests.support.virtual_time import settle_loop
 
 
@@ -237,134 +235,3 @@ def test_each_offer_gets_a_receipt_in_order() -> None:
         assert once_more.accepted[0].task_id == 3
 
     with_engine(test)
-
-
-# --- shutdown and recovery ----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("mode", "running", "waiting", "attempts"),
-    [
-        (ShutdownMode.GIVE_BACK, TaskState.PENDING, TaskState.PENDING, 0),
-        (ShutdownMode.DRAIN, TaskState.COMPLETED, TaskState.PENDING, 1),
-        (ShutdownMode.CANCEL, TaskState.CANCELED, TaskState.PENDING, 1),
-    ],
-)
-def test_each_way_to_stop_does_what_it_says(mode: ShutdownMode, running: TaskState, waiting: TaskState, attempts: int) -> None:
-    store = MemoryStore()
-
-    async def test(rig: EngineRig) -> None:
-        await rig.add("one", "two")
-        await rig.until(lambda: 1 in rig.runner.running)
-        outcome = await rig.do(Shutdown(mode=mode))
-        assert outcome.done
-
-    async def look(rig: EngineRig) -> None:
-        tasks = await rig.tasks()
-        assert (tasks[1].state, tasks[2].state, tasks[1].attempts) == (running, waiting, attempts)
-        assert tasks[1].crashes == 0
-
-    with_engine(test, store=store, max_workers=1, runner=ScriptedRunner(seconds=10), stop=None)
-    with_engine(look, store=store, min_workers=0, max_workers=0)
-
-
-def test_a_harder_stop_hardens_a_drain_and_a_softer_one_changes_nothing() -> None:
-    async def test(rig: EngineRig) -> None:
-        await rig.add("endless")
-        await rig.until(lambda: bool(rig.runner.running))
-        rig.engine.stop(ShutdownMode.DRAIN)
-        await rig.pass_time(1000.0)
-        assert rig.runner.running
-        rig.engine.stop(ShutdownMode.GIVE_BACK)
-        rig.engine.stop(ShutdownMode.DRAIN)
-
-    rig = with_engine(test, runner=ScriptedRunner(seconds=1e6), timeout_s=1e5, stop=None)
-    assert len(rig.bodies(TaskGivenBack)) == 1
-
-
-def test_finished_work_is_kept_when_the_engine_stops_in_that_moment() -> None:
-    async def test(rig: EngineRig) -> None:
-        await rig.add("sample")
-        await rig.until(lambda: bool(rig.runner.running))
-        await rig.pass_time(0.995)
-        rig.engine.stop(ShutdownMode.DRAIN)
-        await rig.all_final()
-        rig.engine.stop(ShutdownMode.GIVE_BACK)
-        assert (await rig.task(1)).state is TaskState.COMPLETED
-
-    with_engine(test, stop=None)
-
-
-def test_tasks_that_a_killed_engine_left_running_are_taken_up_again_to_a_cap() -> None:
-    killed: list[MemoryStore] = []
-
-    async def submit_and_be_killed(rig: EngineRig) -> None:
-        await rig.add("one", "two", "three")
-        await be_killed(rig)
-
-    async def be_killed(rig: EngineRig) -> None:
-        await rig.until(lambda: len(rig.runner.running) == 3)
-        killed.append(survivor(rig.store))
-
-    async def look(rig: EngineRig) -> None:
-        tasks = await rig.tasks()
-        assert [task.state for task in tasks.values()] == [TaskState.FAILED] * 3
-        assert {task.ended_by for task in tasks.values()} == {EndedBy.ATTEMPTS_EXHAUSTED}
-        assert "3 times in a row" in tasks[1].reason
-
-    endless = {"min_workers": 3, "max_workers": 3}
-    with_engine(submit_and_be_killed, runner=ScriptedRunner(seconds=1e6), **endless)
-    for _ in range(2):
-        with_engine(be_killed, store=killed[-1], runner=ScriptedRunner(seconds=1e6), **endless)
-    with_engine(look, store=killed[-1])
-
-
-def test_a_task_killed_while_stopping_gets_the_outcome_that_was_decided() -> None:
-    killed: list[MemoryStore] = []
-
-    async def be_killed_while_stopping(rig: EngineRig) -> None:
-        await rig.add("sample")
-        await rig.until(lambda: any(task.state is TaskState.STOPPING for task in rig.store._tasks.values()))
-        killed.append(survivor(rig.store))
-
-    async def look(rig: EngineRig) -> None:
-        task = await rig.task(1)
-        assert (task.state, task.ended_by, task.attempts) == (TaskState.COMPLETED, EndedBy.FINISHED, 1)
-        assert rig.runner.order == []
-
-    class SlowToLeave(ScriptedRunner):
-        async def release(self, bench: PluginBench) -> None:
-            await clock.sleep(1.0)
-            await super().release(bench)
-
-    with_engine(be_killed_while_stopping, runner=SlowToLeave())
-    with_engine(look, store=killed[-1])
-
-
-def test_an_attempt_that_another_engine_took_over_records_nothing() -> None:
-    async def test(rig: EngineRig) -> None:
-        await rig.add("sample")
-        await rig.until(lambda: bool(rig.runner.running))
-        owned = rig.store._tasks[1]
-        rig.store._put(msgspec.structs.replace(owned, token="another", lease_until=1e12))
-        await rig.pass_time(15.0)
-        assert rig.runner.running == set(), "it is told at the next renewal, and stops"
-        await rig.pass_time(100.0)
-        task = await rig.task(1)
-        assert (task.state, task.token) == (TaskState.RUNNING, "another")
-        rig.store._put(msgspec.structs.replace(task, lease_until=0.0))
-        assert (await rig.all_final())[1].state is TaskState.COMPLETED
-
-    with_engine(test, runner=ScriptedRunner(seconds=60))
-
-
-def test_a_clock_that_jumps_forward_takes_nothing_from_a_live_attempt() -> None:
-    async def test(rig: EngineRig) -> None:
-        await rig.add("sample")
-        await rig.until(lambda: bool(rig.runner.running))
-        rig.store._put(msgspec.structs.replace(rig.store._tasks[1], lease_until=0.0))
-        tasks = await rig.all_final()
-        assert (tasks[1].state, tasks[1].crashes) == (TaskState.COMPLETED, 0)
-        assert rig.runner.order == [1]
-
-    with_engine(test, runner=ScriptedRunner(seconds=100))

@@ -7,6 +7,7 @@ import pytest
 from malbox_tui.config.settings import MachinerySettings
 from malbox_tui.model.commands import CancelTasks, PausePool, ResumePool, SetPriority
 from malbox_tui.model.events import MachineChanged, TaskGivenBack, TaskStageChanged
+from malbox_tui.model.limits import UNLIMITED, ResourceLimits
 from malbox_tui.model.machine import MachineState
 from malbox_tui.model.report import PluginStatus
 from malbox_tui.model.task import EndedBy, RequirementClass, TaskState
@@ -204,7 +205,7 @@ def test_a_result_of_the_guest_that_cannot_be_kept_fails_its_own_run_only() -> N
 
 def test_a_bench_that_cannot_be_had_gives_the_machine_back_untouched() -> None:
     class NoBench(ScriptedRunner):
-        async def acquire(self) -> PluginBench:
+        async def acquire(self, limits: ResourceLimits = UNLIMITED) -> PluginBench:
             from malbox_tui.model.errors import PluginUnavailable
 
             raise PluginUnavailable("host", "no space left on device")

@@ -9,7 +9,7 @@ import pytest
 from malbox_tui.engine import clock
 from malbox_tui.model.commands import PausePool, Shutdown, ShutdownMode
 from malbox_tui.model.errors import EngineStopped, StoreError
-from malbox_tui.model.events import EngineStarted, EngineStopping, WorkerStarted
+from malbox_tui.model.events import EngineStarted, EngineStopping, TaskGivenBack, WorkerStarted
 from malbox_tui.model.machine import MachineState
 from malbox_tui.model.task import TaskState
 from malbox_tui.simulated.faults import ALWAYS, Fault
@@ -240,6 +240,33 @@ def test_tasks_that_were_handed_out_in_the_turn_of_the_stop_stay_pending() -> No
     rig = with_engine(test, stop=None)
     assert stored_states(rig) == [T.PENDING] * 2
     assert rig.runner.order == []
+
+
+def test_a_harder_stop_hardens_a_drain_and_a_softer_one_changes_nothing() -> None:
+    async def test(rig: EngineRig) -> None:
+        await rig.add("endless")
+        await rig.until(lambda: bool(rig.runner.running))
+        rig.engine.stop(ShutdownMode.DRAIN)
+        await rig.pass_time(1000.0)
+        assert rig.runner.running
+        rig.engine.stop(ShutdownMode.GIVE_BACK)
+        rig.engine.stop(ShutdownMode.DRAIN)
+
+    rig = with_engine(test, runner=ScriptedRunner(seconds=1e6), timeout_s=1e5, stop=None)
+    assert len(rig.bodies(TaskGivenBack)) == 1
+
+
+def test_finished_work_is_kept_when_the_engine_stops_in_that_moment() -> None:
+    async def test(rig: EngineRig) -> None:
+        await rig.add("sample")
+        await rig.until(lambda: bool(rig.runner.running))
+        await rig.pass_time(0.995)
+        rig.engine.stop(ShutdownMode.DRAIN)
+        await rig.all_final()
+        rig.engine.stop(ShutdownMode.GIVE_BACK)
+        assert (await rig.task(1)).state is TaskState.COMPLETED
+
+    with_engine(test, stop=None)
 
 
 async def nothing(_rig: EngineRig) -> None:

@@ -210,4 +210,16 @@ class ScriptedRunner:
         return tuple(msgspec.structs.replace(run, status=status) for run in self.runs)
 
 
+class SlowAtBothEnds(ScriptedRunner):
+    """Takes a second to give a bench, and one to take it back, so that the first and the last stage of a task last."""
+
+    async def acquire(self, limits: ResourceLimits = UNLIMITED) -> PluginBench:
+        await asyncio.sleep(1.0)  # noqa: TID251 - turned time
+        return await super().acquire(limits)
+
+    async def release(self, bench: PluginBench) -> None:
+        await asyncio.sleep(1.0)  # noqa: TID251 - turned time
+        await super().release(bench)
+
+
 MALICIOUS = msgspec.structs.replace(CLEAN_RUN, verdict=Verdict(Classification.MALICIOUS, 100, labels=("eicar",)))
