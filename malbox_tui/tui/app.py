@@ -11,6 +11,8 @@ from typing import ClassVar
 from textual import events
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
+from textual.command import CommandPalette
+from textual.errors import NoWidget
 from textual.filter import LineFilter
 from textual.screen import Screen
 from textual.worker import WorkerFailed
@@ -30,6 +32,7 @@ from malbox_tui.tui.moment import Moment
 from malbox_tui.tui.orders import Orders
 from malbox_tui.tui.screens.dashboard import Dashboard
 from malbox_tui.tui.screens.dialogs import Choice, Help, Prompt, Question
+from malbox_tui.tui.screens.palette import Palette
 from malbox_tui.tui.screens.task import TaskScreen
 from malbox_tui.tui.styles import styles_folder
 from malbox_tui.tui.text import plain
@@ -52,6 +55,8 @@ class MalboxApp(App[ShutdownMode]):
         self.dashboard = Dashboard(self.picture, self.moment, self._ask, around.time_of_day, around.host)
         self.adding = Adding(self, around)
         self.orders = Orders(self, around.client, around.actor, self._show_what_came_of_it)
+        self._palette: Palette | None = None
+        """The palette that was opened last, until a command of it was chosen."""
         self._leaving: ShutdownMode | None = None
         self._frames = 0
         self._showing = False
@@ -90,7 +95,20 @@ class MalboxApp(App[ShutdownMode]):
         """A drop or paste of paths is for the console, whatever has the focus; other pastes go to an input that has it."""
         if isinstance(event, events.Paste) and self.adding.take_paste(event.text):
             return
+        if isinstance(event, events.MouseDown) and self._is_on_what_is_gone(event):
+            return
         await super().on_event(event)
+
+    def _is_on_what_is_gone(self, event: events.MouseDown) -> bool:
+        """Whether it hits a widget that was removed and still stands on the screen: a notice that the first of two clicks closed.
+
+        Textual begins a selection in the widget's parent, and breaks down when there is none.
+        """
+        try:
+            widget, _ = self.screen.get_widget_at(event.x, event.y)
+        except NoWidget:
+            return False
+        return not widget.is_attached
 
     async def _follow(self) -> None:
         try:
@@ -223,11 +241,23 @@ class MalboxApp(App[ShutdownMode]):
         self.theme = LIGHT if self.theme != LIGHT else DARK
         self.show_time()
 
+    def action_command_palette(self) -> None:
+        """The palette, with the commands below."""
+        if not isinstance(self.screen, CommandPalette):
+            self._palette = Palette(id="--command-palette")
+            self.push_screen(self._palette)
+
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """The palette: what the keys do."""
         for group in (keys.DASHBOARD, keys.EVERYWHERE):
             for key in group:
-                yield SystemCommand(key.help, f"Key: {key.shown}", lambda key=key: self.run_action(key.action))
+                yield SystemCommand(key.help, f"Key: {key.shown}", lambda key=key: self._run_chosen(key.action))
+
+    async def _run_chosen(self, action: str) -> None:
+        """What was chosen in the palette, once, although a double click chooses it twice."""
+        if self._palette is not None:
+            self._palette = None
+            await self.run_action(action)
 
     # --- leaving -----------------------------------------------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ from malbox_tui.model.commands import (
     RetryTasks,
     SetPriority,
 )
-from malbox_tui.model.errors import EngineStopped
+from malbox_tui.model.errors import MalboxError
 from malbox_tui.model.overview import Overview
 from malbox_tui.model.queries import TaskRecord
 from malbox_tui.model.task import OWNED_STATES
@@ -85,7 +85,7 @@ class Orders:
     async def _do(self, command: Command) -> None:
         try:
             outcome = await self._client.do(command)
-        except EngineStopped as error:
+        except MalboxError as error:
             say(self._app, str(error), bad=True)
             return
         say_text(self._app, shown(outcome.message), bad=not outcome.done)

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 
 import pytest
 from textual import events
+from textual.command import CommandList
 from textual.pilot import Pilot
+from textual.widgets._toast import Toast
 
 from malbox_tui.model.commands import (
     CancelTasks,
+    Command,
+    CommandOutcome,
     PausePool,
     ResizeGroup,
     ResumePool,
@@ -18,6 +23,7 @@ from malbox_tui.model.commands import (
     SetPriority,
     ShutdownMode,
 )
+from malbox_tui.model.errors import StoreFull
 from malbox_tui.model.queries import TaskFilter, TaskSort
 from malbox_tui.model.task import TaskState
 from malbox_tui.tui import keys
@@ -289,3 +295,113 @@ async def test_no_key_does_two_things_on_one_screen() -> None:
     for group in (keys.DASHBOARD + keys.EVERYWHERE + keys.TABLE, keys.TASK_SCREEN + keys.EVERYWHERE):
         pressed = [one for key in group for one in key.keys.split(",")]
         assert len(pressed) == len(set(pressed))
+
+
+# --- more than once ------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("opened", "answer"),
+    [
+        (["slash"], "enter"),
+        (["slash"], "escape"),
+        (["c"], "enter"),
+        (["c"], "escape"),
+        (["q"], "enter"),
+        (["a"], "escape"),
+        (["question_mark"], "escape"),
+        (["ctrl+p"], "escape"),
+    ],
+    ids=str,
+)
+async def test_an_answer_given_twice_takes_no_other_screen_away(opened: list[str], answer: str) -> None:
+    async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
+        await pilot.press(*opened)
+        await _until(pilot, lambda: app.screen is not app.dashboard and app.screen.focused is not None)
+        at_once(app, answer, 3)
+        await _until(pilot, lambda: app.screen is app.dashboard)
+        await pilot.pause()
+        assert app.screen is app.dashboard
+
+    _, client = await _play(play)
+    assert not client.commands
+
+
+async def test_a_command_chosen_twice_in_the_palette_is_carried_out_once() -> None:
+    async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
+        await pilot.press("ctrl+p", *"Pause")
+        await _until(pilot, lambda: app.screen.query_one(CommandList).option_count > 0)
+        at_once(app, "enter", 4)
+        await _until(pilot, lambda: bool(engine(app).commands))
+        await pilot.pause()
+        assert app.screen is app.dashboard
+
+    _, client = await _play(play)
+    assert [command.action for command in client.commands] == [PausePool()]
+
+
+@asynccontextmanager
+async def _with_notices(
+    client: ScriptedClient, size: tuple[int, int] = (120, 40)
+) -> AsyncIterator[tuple[MalboxApp, Pilot[ShutdownMode]]]:
+    app = MalboxApp(surroundings(client))
+    async with app.run_test(size=size, notifications=True) as pilot:
+        await _until(pilot, lambda: app.picture.overview is not None)
+        yield app, pilot
+
+
+def _notice(app: MalboxApp) -> Toast | None:
+    return next((toast for toast in app.screen.query(Toast) if toast.region.area > 0), None)
+
+
+async def test_a_click_on_a_notice_that_is_gone_is_nothing() -> None:
+    async with _with_notices(ScriptedClient()) as (app, pilot):
+        app.notify("gone in a moment")
+        await _until(pilot, lambda: _notice(app) is not None)
+        toast = _notice(app)
+        assert toast is not None
+        places = [(x, y) for y in range(*toast.region.line_span) for x in range(*toast.region.column_span)]
+        await toast.remove()
+        assert all(app.screen.get_widget_at(*place)[0] is toast for place in places), "it still stands there"
+        for place in places:
+            await app.on_event(_mouse_down(*place))
+        await pilot.pause()
+        assert app.breakdown is None
+
+
+async def test_an_order_that_the_engine_cannot_keep_is_told() -> None:
+    def full(command: Command) -> CommandOutcome:
+        raise StoreFull("The disk is full.")
+
+    async with _with_notices(ScriptedClient([record(1)], answer=full)) as (app, pilot):
+        await pilot.press("p")
+        await _until(pilot, lambda: _notice(app) is not None or app.breakdown is not None)
+        assert app.breakdown is None
+
+
+@pytest.mark.parametrize("size", [(20, 5), (30, 8), (40, 10), (60, 16)])
+async def test_the_chosen_answer_is_in_sight_on_any_terminal(size: tuple[int, int]) -> None:
+    client = ScriptedClient([record(2, TaskState.RUNNING)], [worker(1, 2)])
+    app = MalboxApp(surroundings(client))
+    async with app.run_test(size=size) as pilot:
+        await _until(pilot, lambda: app.picture.overview is not None)
+        await pilot.press("q")
+        await _until(pilot, lambda: isinstance(app.screen, Question) and app.screen.focused is not None)
+        for _ in range(4):
+            await _until(pilot, lambda: _is_in_sight(app))
+            await pilot.press("down")
+
+
+def _is_in_sight(app: MalboxApp) -> bool:
+    chosen = app.screen.focused
+    return chosen is not None and any(found[0] is chosen for found in app.screen.get_widgets_at(*chosen.region.offset))
+
+
+def at_once(app: MalboxApp, key: str, times: int) -> None:
+    """A key so often before the first of them is acted upon."""
+    for _ in range(times):
+        app.post_message(events.Key(key, None))
+
+
+def _mouse_down(x: int, y: int) -> events.MouseDown:
+    return events.MouseDown(None, x, y, 0, 0, 1, shift=False, meta=False, ctrl=False, screen_x=x, screen_y=y)

@@ -8,17 +8,17 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.suggester import Suggester
 from textual.widgets import Input, Static
 
 from malbox_tui.ports import Intake
+from malbox_tui.tui.screens.dialogs import Dialog
 from malbox_tui.tui.text import plain, sentence, shown
 
 SHOWN_COMPLETIONS = 8
 
 
-class AddSamples(ModalScreen[Sequence[bytes]]):
+class AddSamples(Dialog[Sequence[bytes]]):
     """Ends with paths that exist; empty when it was left."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -9,6 +9,7 @@ from typing import ClassVar, TypeVar
 from rich.table import Table
 from rich.text import Text
 from textual.app import ComposeResult
+from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen
@@ -29,7 +30,21 @@ class Choice:
     harmful: bool = False
 
 
-class Question(ModalScreen[object]):
+class Dialog(ModalScreen[T]):
+    """A screen over the others that is answered once.
+
+    Two keys, or the clicks of a double click, may both have reached it before the first of them is acted upon; the second answer would
+    take away the screen below.
+    """
+
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (16, "-high")]  # noqa: RUF012 - as the base declares it
+
+    def dismiss(self, result: T | None = None) -> AwaitComplete:
+        """See `Screen`; does nothing when it has been answered."""
+        return super().dismiss(result) if self.is_active else AwaitComplete()
+
+
+class Question(Dialog[object]):
     """A question with buttons. The first choice is the harmless one: it has the focus, and Escape means it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -46,11 +61,10 @@ class Question(ModalScreen[object]):
 
     def compose(self) -> ComposeResult:
         """See `Screen`."""
-        with Vertical(classes="dialog"):
+        with VerticalScroll(classes="dialog", can_focus=False):
             yield Static(plain(self._title, "bold"), classes="dialog-title")
-            with VerticalScroll(classes="dialog-body", can_focus=False):
-                for line in self._lines:
-                    yield Static(line)
+            for line in self._lines:
+                yield Static(line)
             with Vertical(classes="dialog-buttons"):
                 for number, choice in enumerate(self._choices):
                     yield Button(
@@ -61,8 +75,13 @@ class Question(ModalScreen[object]):
                     )
 
     def on_mount(self) -> None:
-        """Focus the harmless answer."""
+        """Focus the harmless answer, and bring it into sight where there is little room."""
         self.query_one("#choice-0", Button).focus()
+
+    def on_resize(self) -> None:
+        """What has the focus stays in sight."""
+        if self.focused is not None:
+            self.call_after_refresh(self.focused.scroll_visible, animate=False)
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         """Answer."""
@@ -74,7 +93,7 @@ class Question(ModalScreen[object]):
         self.dismiss(self._choices[0].value)
 
 
-class Prompt(ModalScreen[str | None]):
+class Prompt(Dialog[str | None]):
     """One line of input; None when it was left with Escape."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "back", show=False)]
@@ -102,7 +121,7 @@ class Prompt(ModalScreen[str | None]):
         self.dismiss(None)
 
 
-class Help(ModalScreen[None]):
+class Help(Dialog[None]):
     """All keys, from the one table of them."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark,f1,enter", "leave", "back", show=False)]
