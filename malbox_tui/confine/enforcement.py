@@ -20,18 +20,22 @@ from malbox_tui.confine.work import Limits
 from malbox_tui.model.errors import ConfinementUnavailable
 from malbox_tui.model.limits import ResourceLimits
 
-BUBBLEWRAP_REMEDY = "Install bubblewrap (make system-deps, as root)"
-CPU_REMEDY = "Ask for whole cores, or give the engine a control group of its own with the controller cpu (systemd: Delegate=yes)"
+BUBBLEWRAP_REMEDY = 'let plugins be isolated by bubblewrap (make system-deps, as root; isolation = "auto")'
+CPU_REMEDY = "ask for whole cores, or give the engine a control group of its own with the controller cpu (systemd: Delegate=yes)"
 
 
 @dataclass(frozen=True, slots=True)
 class Shortfall:
-    """A limit of a group that this host can't enforce; `why` is half a sentence, `remedy` the beginning of one."""
+    """A limit of a group that this host can't enforce; `why` and `remedy` are parts of a sentence.
+
+    `waived`: the group goes without it; else the engine doesn't start.
+    """
 
     group: str
     key: str
     why: str
     remedy: str
+    waived: bool
 
     def __str__(self) -> str:
         return f"{self.key} of the group {self.group}"
@@ -67,17 +71,22 @@ class Means:
         disk = "sized scratch" if self.has_sandbox else "each file alone"
         return f"memory: {memory}; cores: {cores}; processes: {processes}; disk: {disk}"
 
-    def shortfalls(self, group: str, asked: ResourceLimits) -> Iterator[Shortfall]:
-        """What of a group's limits can't be enforced."""
-        cores = asked.cpu_cores
-        if cores is not None and not float(cores).is_integer() and Controller.CPU not in self.controllers:
+    def shortfalls(self, groups: Iterable[GroupSettings]) -> tuple[Shortfall, ...]:
+        """What of the groups' limits can't be enforced."""
+        return tuple(
+            Shortfall(group.name, key, why, remedy, waived=group.limits.best_effort)
+            for group in groups
+            for key, why, remedy in self._missing(group.limits)
+        )
+
+    def _missing(self, asked: ResourceLimits) -> Iterator[tuple[str, str, str]]:
+        if asked.cpu_cores is not None and not float(asked.cpu_cores).is_integer() and Controller.CPU not in self.controllers:
             why = "a part of a core takes a quota, and no control group with the controller cpu can be made here"
-            yield Shortfall(group, "cpu_cores", why, CPU_REMEDY)
+            yield "cpu_cores", why, CPU_REMEDY
         if not self.has_sandbox and asked.disk_mb is not None:
-            why = "without bubblewrap only the size of each single file can be bounded"
-            yield Shortfall(group, "disk_mb", why, BUBBLEWRAP_REMEDY)
+            yield "disk_mb", "without bubblewrap only the size of each single file can be bounded", BUBBLEWRAP_REMEDY
         if not self.has_sandbox and asked.network_kbps is not None:
-            yield Shortfall(group, "network_kbps", "without bubblewrap plugins can reach the host's network", BUBBLEWRAP_REMEDY)
+            yield "network_kbps", "without bubblewrap plugins can reach the host's network", BUBBLEWRAP_REMEDY
 
     def _processors(self, cores: float | None, bench_number: int) -> tuple[int, ...]:
         if cores is None or Controller.CPU in self.controllers or not float(cores).is_integer():
@@ -88,17 +97,15 @@ class Means:
 
 
 def not_enforced(groups: Iterable[GroupSettings], means: Means) -> tuple[Shortfall, ...]:
-    """What these groups go without, all of them with `best_effort`.
+    """What these groups go without, all of it waived.
 
-    Raises `ConfinementUnavailable`, naming group and key, for what a group without it asks for and can't have.
+    Raises `ConfinementUnavailable`, naming group and key, for what a group asks for, can't have and doesn't waive.
     """
-    waived = []
-    for group in groups:
-        for shortfall in means.shortfalls(group.name, group.limits):
-            if not group.limits.best_effort:
-                raise ConfinementUnavailable(
-                    f"{shortfall} ([workers.resource_limits]) can't be enforced here: {shortfall.why}. {shortfall.remedy}; "
-                    "or write best_effort = true there to go without."
-                )
-            waived.append(shortfall)
-    return tuple(waived)
+    shortfalls = means.shortfalls(groups)
+    for shortfall in shortfalls:
+        if not shortfall.waived:
+            raise ConfinementUnavailable(
+                f"{shortfall} ([workers.resource_limits]) can't be enforced here: {shortfall.why}. To do: {shortfall.remedy}; "
+                "or write best_effort = true there to go without."
+            )
+    return shortfalls

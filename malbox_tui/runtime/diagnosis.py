@@ -17,7 +17,9 @@ from enum import StrEnum
 from malbox_tui.config.folders import DataFolders
 from malbox_tui.config.loading import ConfigSource
 from malbox_tui.config.settings import Isolation, Settings
-from malbox_tui.confine.probe import probe_bubblewrap
+from malbox_tui.confine.enforcement import Means
+from malbox_tui.confine.hierarchies import find_hierarchies
+from malbox_tui.confine.probe import Probe, probe_bubblewrap
 from malbox_tui.engine.clock import SystemClock
 from malbox_tui.model.errors import DataFolderInUse, MalboxError
 from malbox_tui.plugins.registry import find_plugins
@@ -57,7 +59,9 @@ def diagnose(folders: DataFolders, source: ConfigSource) -> Iterator[Finding]:
     settings, findings = _configuration(source)
     yield findings
     yield from _data_folder(folders)
-    yield _bubblewrap(settings)
+    probe = _probe()
+    yield _bubblewrap(settings, probe)
+    yield from _resource_limits(settings, has_sandbox=probe.works and settings.confinement.isolation is not Isolation.LIMITS)
     yield _plugins(settings, source)
     yield _libvirt()
     yield _open_files()
@@ -133,25 +137,36 @@ def _lock(folders: DataFolders) -> Finding:
     return Finding("lock", Health.OK, "free, no engine is running on the data folder")
 
 
-def _bubblewrap(settings: Settings) -> Finding:
-    isolation = settings.confinement.isolation
+def _probe() -> Probe:
     try:
-        probe = asyncio.run(probe_bubblewrap())
+        return asyncio.run(probe_bubblewrap())
     except (MalboxError, OSError) as error:
-        works, reason, remedy = False, str(error), SYSTEM_DEPS
-    else:
-        works, reason, remedy = probe.works, probe.reason, probe.remedy
-    if works and isolation is Isolation.LIMITS:
+        return Probe(False, str(error), SYSTEM_DEPS)
+
+
+def _bubblewrap(settings: Settings, probe: Probe) -> Finding:
+    isolation = settings.confinement.isolation
+    if probe.works and isolation is Isolation.LIMITS:
         return Finding(
             "isolation",
             Health.WARN,
             "bubblewrap works, but the configuration asks for resource limits alone",
             'set confinement.isolation = "auto"',
         )
-    if works:
+    if probe.works:
         return Finding("isolation", Health.OK, f"bubblewrap works ({shutil.which('bwrap')})")
     health = Health.FAIL if isolation is Isolation.REQUIRED else Health.WARN
-    return Finding("isolation", health, f"resource limits alone: {reason}", remedy or SYSTEM_DEPS)
+    return Finding("isolation", health, f"resource limits alone: {probe.reason}", probe.remedy or SYSTEM_DEPS)
+
+
+def _resource_limits(settings: Settings, *, has_sandbox: bool) -> Iterator[Finding]:
+    hierarchies = find_hierarchies()
+    means = Means(has_sandbox, frozenset(controller for hierarchy in hierarchies for controller in hierarchy.controllers))
+    version = f"control groups (version {hierarchies[0].version})" if hierarchies else "no control groups can be made"
+    yield Finding("limits", Health.OK, f"{version}; {means.in_words()}")
+    for shortfall in means.shortfalls(settings.groups()):
+        health = Health.WARN if shortfall.waived else Health.FAIL
+        yield Finding("limits", health, f"{shortfall} is not enforced: {shortfall.why}", shortfall.remedy)
 
 
 def _plugins(settings: Settings, source: ConfigSource) -> Finding:
@@ -183,10 +198,10 @@ def _libvirt() -> Finding:
 
 def _open_files() -> Finding:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    detail = f"{_limit(soft)} open files allowed, {_limit(hard)} on request"
+    detail = f"{_limit(soft)} allowed, {_limit(hard)} on request"
     if soft != resource.RLIM_INFINITY and soft < LOW_OPEN_FILES:
-        return Finding("limits", Health.WARN, detail, f"ulimit -n {LOW_OPEN_FILES} or more")
-    return Finding("limits", Health.OK, detail)
+        return Finding("open files", Health.WARN, detail, f"ulimit -n {LOW_OPEN_FILES} or more")
+    return Finding("open files", Health.OK, detail)
 
 
 def _limit(value: int) -> str:

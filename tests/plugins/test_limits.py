@@ -212,20 +212,22 @@ REFUSED = {
         ResourceLimits(cpu_cores=0.5),
         Isolation.AUTO,
         "cpu_cores of the group limited ([workers.resource_limits]) can't be enforced here: a part of a core takes a quota, and no "
-        "control group with the controller cpu can be made here. Ask for whole cores, or give the engine a control group of its own "
-        "with the controller cpu (systemd: Delegate=yes); or write best_effort = true there to go without.",
+        "control group with the controller cpu can be made here. To do: ask for whole cores, or give the engine a control group "
+        "of its own with the controller cpu (systemd: Delegate=yes); or write best_effort = true there to go without.",
     ),
     "disk_mb": (
         ResourceLimits(disk_mb=64),
         Isolation.LIMITS,
         "disk_mb of the group limited ([workers.resource_limits]) can't be enforced here: without bubblewrap only the size of each "
-        "single file can be bounded. Install bubblewrap (make system-deps, as root); or write best_effort = true there to go without.",
+        'single file can be bounded. To do: let plugins be isolated by bubblewrap (make system-deps, as root; isolation = "auto"); or '
+        "write best_effort = true there to go without.",
     ),
     "network_kbps": (
         ResourceLimits(network_kbps=0),
         Isolation.LIMITS,
         "network_kbps of the group limited ([workers.resource_limits]) can't be enforced here: without bubblewrap plugins can reach "
-        "the host's network. Install bubblewrap (make system-deps, as root); or write best_effort = true there to go without.",
+        'the host\'s network. To do: let plugins be isolated by bubblewrap (make system-deps, as root; isolation = "auto"); or '
+        "write best_effort = true there to go without.",
     ),
 }
 
