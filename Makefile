@@ -19,7 +19,7 @@ export MAKE_RUN_SAMPLES := $(value SAMPLES)
 # libvirt's binding is compiled; it is installed as soon as what that takes is there.
 LIBVIRT_STAMP := $(shell pkg-config --exists libvirt 2>/dev/null && command -v cc >/dev/null 2>&1 && echo $(STAMPS)/libvirt)
 
-.PHONY: help run test lint bench screenshots system-deps clean
+.PHONY: help run test lint simulate mutants soak bench screenshots system-deps clean
 
 help: ## what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -49,6 +49,15 @@ lint: $(STAMPS)/lint $(STAMPS)/test ## format, lint, strict types, import contra
 	unset MYPYPATH
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -q tests/docs
+
+simulate: $(STAMPS)/test ## simulated worlds: make simulate [SEEDS=N] [FIRST_SEED=M]
+	@exec $(BIN)/python -m tests.simulation --seeds $(or $(SEEDS),500) --first-seed $(or $(FIRST_SEED),0)
+
+mutants: $(STAMPS)/test ## put faults into the engine, one at a time; all must be found
+	@exec $(BIN)/python -m tests.mutants
+
+soak: $(STAMPS)/test ## 2,000 tasks in a row through a real engine; nothing may grow
+	@exec $(BIN)/python -m tests.simulation.soak
 
 bench: $(STAMPS)/test $(LIBVIRT_STAMP) ## measure: make bench [BENCH=name] [JSON=1]
 	@exec $(BIN)/python -m tests.benchmarks $(if $(BENCH),'$(BENCH)') $(if $(JSON),--json)

@@ -18,7 +18,7 @@ def main() -> int:
     """The exit status: 0 when every seed held and everything was reached often enough."""
     asked = _arguments()
     began = time.monotonic()
-    tally = run_seeds(asked.first_seed, asked.seeds, asked.jobs, _Progress(asked.seeds))
+    tally = run_seeds(asked.first_seed, asked.seeds, asked.jobs, _Progress(asked.seeds), first_failure=asked.first_failure)
     seconds = time.monotonic() - began
     rare = hits.too_rare(tally.hits, tally.seeds)
     if tally.failed:
@@ -37,6 +37,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, default=500, help="how many seeds to run")
     parser.add_argument("--first-seed", type=int, default=0, help="the first of them")
     parser.add_argument("--jobs", type=int, default=None, help="how many processes; one a core by itself")
+    parser.add_argument("--first-failure", action="store_true", help="stop at the first chunk of seeds in which one fails")
     return parser.parse_args()
 
 

@@ -332,6 +332,8 @@ def _scene(chance: Random, settings: Settings, contents: int, length_s: float) -
     """A few things in a row that chance alone puts together too rarely; nothing, now and then."""
     at_s, where = _moment(chance, length_s), chance.random()
     dynamic = _submit(chance, settings, contents, RequirementClass("dynamic"))
+    # Three, since the first call to a machine is one to switch it off, whose failure says nothing.
+    missing = tuple((0.0, Inject(Fault.MACHINE_MISSING)) for _ in range(3))
     scenes: tuple[tuple[tuple[float, Action], ...], ...] = (
         ((0.0, dynamic), (0.5, Cancel(where, TaskState.PREPARING_RESOURCES, 1, expecting=False, twice=False))),
         ((0.0, dynamic), (1.5, Cancel(where, TaskState.PREPARING_RESOURCES, 1, expecting=False, twice=False))),
@@ -339,7 +341,7 @@ def _scene(chance: Random, settings: Settings, contents: int, length_s: float) -
         ((0.0, Inject(Fault.OUTPUT_TORN)), (0.0, dynamic)),
         ((0.0, dynamic), (2.5, Cancel(where, TaskState.RUNNING, 3, expecting=False, twice=True))),
         ((0.0, Inject(Fault.CHECK_FAILS)), *((wait_s, Disable(where, MachineState.QUARANTINED)) for wait_s in (2.0, 6.0, 12.0))),
-        ((0.0, Inject(Fault.MACHINE_MISSING)), *((wait_s, Disable(where, MachineState.MISSING)) for wait_s in (2.0, 6.0, 12.0))),
+        (*missing, *((wait_s, Disable(where, MachineState.MISSING)) for wait_s in (2.0, 6.0, 12.0))),
         (),
     )
     return [(at_s + wait_s, action) for wait_s, action in chance.choice(scenes)]

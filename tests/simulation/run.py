@@ -19,6 +19,8 @@ from random import Random
 from typing import Any
 
 from malbox_tui.engine.engine import Engine
+from malbox_tui.engine.recovery import INTERRUPTED
+from malbox_tui.model import events as news
 from malbox_tui.model.commands import EnableMachines, ResizeGroup, ResumePool, Shutdown, ShutdownMode
 from malbox_tui.model.errors import EngineStopped, IllegalMachineMove, IllegalTransition, MalboxError
 from malbox_tui.model.events import Event, EventBody, Gap
@@ -100,6 +102,7 @@ class _Life:
     facts: Facts
     operator: Operator
     born_at: float
+    most_reverting: int
     ready: bool = False
     stop_asked_at: float | None = None
     delays: int = 0
@@ -131,6 +134,7 @@ class Run:
         self._broken: Violation | None = None
         self._kill_now = False
         self._receipts: set[int] = set()
+        self._max_crashes = 0
 
     # --- epochs --------------------------------------------------------------------------------------------------------------
 
@@ -195,6 +199,7 @@ class Run:
             operating.cancel()
 
     async def _begin(self, epoch: Epoch, everything: asyncio.TaskGroup) -> tuple[_Life, asyncio.Task[list[int]]]:
+        self._max_crashes = epoch.settings.analysis.max_crashes
         adapters = self._surroundings.adapters(epoch.settings, self._store, self._on_event, self._on_news)
         engine = Engine(epoch.settings, adapters)
         self._surroundings.tell = engine.announce
@@ -208,7 +213,9 @@ class Run:
             contents=self.plan.contents,
         )
         facts = Facts(seen, view.rows(self._store), self._mirror, self._surroundings.store)
-        life = self._life = _Life(engine, seen, facts, operator, asyncio.get_running_loop().time())
+        life = self._life = _Life(
+            engine, seen, facts, operator, asyncio.get_running_loop().time(), epoch.settings.machinery.max_starting
+        )
         ready = asyncio.get_running_loop().create_future()
 
         def on_ready() -> None:
@@ -330,6 +337,8 @@ class Run:
             life.facts.remember()
         if self._mirror.changed:
             self._check(AFTER_EACH_COMMIT, life.facts)
+        if self._surroundings.reverting > life.most_reverting:
+            raise Violation("no more machines are reverted at once than may", f"{self._surroundings.reverting}")
         if self._surroundings.violations:
             raise Violation("machines and benches are used as they may be", "; ".join(self._surroundings.violations))
         ending, loop = self._ending, self._wall.loop
@@ -398,8 +407,14 @@ class Run:
             self._tell(f"event {event.position.seq}: {event.body}")
         try:
             self._mirror.commit(event)
+            self._check_cap(event.body)
         except Violation as violation:
             self._broken = self._broken or violation
+
+    def _check_cap(self, body: EventBody) -> None:
+        """A task that was running at as many crashes as may be is failed, and not given back once more."""
+        if isinstance(body, news.TaskGivenBack) and body.reason == INTERRUPTED and body.crashes >= self._max_crashes:
+            raise Violation("a task is not tried again after too many crashes", f"{body}, the limit is {self._max_crashes}")
 
     def _on_news(self, body: EventBody) -> None:
         try:

@@ -36,23 +36,38 @@ class Tally:
         self.failures = sorted([*self.failures, *other.failures], key=lambda verdict: verdict.seed)[:FAILURES_KEPT]
 
 
-def run_seeds(first: int, seeds: int, jobs: int | None = None, on_progress: Callable[[Tally], None] | None = None) -> Tally:
-    """Run `seeds` seeds from `first` on, in `jobs` processes (None: one a core); `on_progress` hears of each chunk."""
+def run_seeds(
+    first: int,
+    seeds: int,
+    jobs: int | None = None,
+    on_progress: Callable[[Tally], None] | None = None,
+    *,
+    first_failure: bool = False,
+) -> Tally:
+    """Run `seeds` seeds from `first` on, in `jobs` processes (None: one a core); `on_progress` hears of each chunk.
+
+    With `first_failure` it ends with the first chunk in which a seed failed.
+    """
     jobs = jobs or os.cpu_count() or 1
     tally = Tally()
-    chunks = list(_chunks(first, seeds, max(1, min(CHUNK, seeds // jobs))))
+    chunks = list(_chunks(first, seeds, 1 if first_failure else max(1, min(CHUNK, seeds // jobs))))
     for done in map(_run_chunk, chunks) if jobs == 1 else _in_processes(chunks, jobs):
         tally.add(done)
         if on_progress is not None:
             on_progress(tally)
+        if first_failure and tally.failed:
+            break
     return tally
 
 
 def _in_processes(chunks: list[range], jobs: int) -> Iterator[Tally]:
     # Spawned, not forked: nothing of the caller's threads or loops is in them.
-    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+    pool = ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"))
+    try:
         for done in as_completed([pool.submit(_run_chunk, chunk) for chunk in chunks]):
             yield done.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _chunks(first: int, seeds: int, size: int) -> Iterator[range]:

@@ -60,6 +60,11 @@ class Surroundings:
         return self._world.violations
 
     @property
+    def reverting(self) -> int:
+        """How many machines are being reverted at this moment."""
+        return sum(body.call == "revert" for body in self._world.machines.values())
+
+    @property
     def delays(self) -> int:
         """How often something was slow or failed that an attempt has to wait for."""
         hits = self._world.faults.hits
