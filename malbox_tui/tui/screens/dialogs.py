@@ -44,6 +44,10 @@ class Dialog(ModalScreen[T]):
         return super().dismiss(result) if self.is_active else AwaitComplete()
 
 
+class _Box(VerticalScroll, inherit_bindings=False, can_focus=False):
+    """Scrolls to what has the focus, and leaves the arrow keys to whoever moves that."""
+
+
 class Question(Dialog[object]):
     """A question with buttons. The first choice is the harmless one: it has the focus, and Escape means it."""
 
@@ -61,7 +65,7 @@ class Question(Dialog[object]):
 
     def compose(self) -> ComposeResult:
         """See `Screen`."""
-        with VerticalScroll(classes="dialog", can_focus=False):
+        with _Box(classes="dialog"):
             yield Static(plain(self._title, "bold"), classes="dialog-title")
             for line in self._lines:
                 yield Static(line)
@@ -79,9 +83,12 @@ class Question(Dialog[object]):
         self.query_one("#choice-0", Button).focus()
 
     def on_resize(self) -> None:
-        """What has the focus stays in sight."""
+        """What has the focus stays in sight; the first refresh may only find out that the screen is low, the second draws it so."""
+        self.call_after_refresh(self.call_after_refresh, self._show_focused)
+
+    def _show_focused(self) -> None:
         if self.focused is not None:
-            self.call_after_refresh(self.focused.scroll_visible, animate=False)
+            self.focused.scroll_visible(animate=False)
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         """Answer."""
