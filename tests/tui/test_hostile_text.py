@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import msgspec
 import pytest
 from textual import events
 from textual.pilot import Pilot
@@ -25,7 +26,7 @@ from malbox_tui.tui.screens.dialogs import Prompt, Question
 from malbox_tui.tui.screens.task import TaskScreen
 from tests.tui.hostile import ALL, NAMES, PAGES, engine
 from tests.tui.pty_console import PtyConsole
-from tests.tui.scripted import ScriptedClient, ScriptedIntake, surroundings
+from tests.tui.scripted import ScriptedClient, ScriptedIntake, plugin_run, record, reference, surroundings, task
 
 pytestmark = pytest.mark.slow
 
@@ -97,6 +98,15 @@ async def test_each_task_page_shows_hostile_reports_logs_and_reasons_as_text() -
             await app.push_screen(TaskScreen(number, client, app.picture, app.moment, lambda at: "09:00:00"))
             await until(pilot, lambda: "Report of" in assert_inert(pilot))
             await app.pop_screen()
+
+
+async def test_a_byte_of_a_log_that_is_no_text_is_escaped_once() -> None:
+    run = plugin_run(1, "noisy", results=[reference(1, "noisy", "log", "bytes")])
+    rows = [msgspec.structs.replace(record(1), task=task(1, plugins=(run,)))]
+    async with console(ScriptedClient(rows, results={"1/noisy/log": b"raw \xff\x1b[31m\n"}), size=TALL) as pilot:
+        await pilot.press("enter")
+        await until(pilot, lambda: "Log of noisy" in assert_inert(pilot))
+        assert r" raw \xff\x1b[31m " in assert_inert(pilot)
 
 
 async def test_questions_and_refusals_show_hostile_text_as_text() -> None:

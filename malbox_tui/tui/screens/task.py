@@ -99,4 +99,4 @@ class TaskScreen(Screen[None]):
             return unreadable_lines(f"{'Report' if is_report else 'Log'} of {run.name}", str(error), self._moment())
         if is_report:
             return report_lines(run, content, self._moment())
-        return log_lines(run, content.decode("utf-8", "backslashreplace"), self._moment())
+        return log_lines(run, content.decode("utf-8", "surrogateescape"), self._moment())
