@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from malbox_tui.tui.stderr_guard import KEPT_BYTES, MAX_BYTES
+
 BEGIN = """
 import os, subprocess, sys
 from pathlib import Path
@@ -81,3 +83,28 @@ with stderr_to(Path(sys.argv[1])):
     subprocess.run(["sh", "-c", look], close_fds=False)
 """
     assert "leak" not in run(script, tmp_path / "log").stderr
+
+
+def test_of_a_file_that_grew_too_long_before_the_end_is_kept(tmp_path: Path) -> None:
+    log = tmp_path / "stderr.log"
+    log.write_bytes(b"x" * MAX_BYTES + b"the last words\n")
+    run("with stderr_to(Path(sys.argv[1])): pass", log)
+    assert log.stat().st_size == KEPT_BYTES
+    assert log.read_bytes().endswith(b"the last words\n")
+
+
+def test_a_flood_does_not_fill_the_disk_and_its_end_is_kept(tmp_path: Path) -> None:
+    log = tmp_path / "stderr.log"
+    script = """
+from malbox_tui.tui import stderr_guard
+stderr_guard.LOOK_EVERY_S = 0.001
+log = Path(sys.argv[1])
+with stderr_to(log):
+    os.write(2, b"x" * stderr_guard.MAX_BYTES + b"the flood ends")
+    while log.stat().st_size > stderr_guard.KEPT_BYTES:
+        pass
+    os.write(2, b", and more")
+"""
+    assert run(script, log).returncode == 0
+    assert log.stat().st_size == KEPT_BYTES + len(", and more")
+    assert log.read_bytes().endswith(b"the flood ends, and more")
