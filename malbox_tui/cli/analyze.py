@@ -6,30 +6,29 @@ import asyncio
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Parameter
-from cyclopts.validators import Number
-
 from malbox_tui.cli.analysis_run import AnalysisRun
 from malbox_tui.cli.audience import JsonReporter, Reporter, TableReporter
-from malbox_tui.cli.breakdown import engine_breakdown
-from malbox_tui.cli.interruption import Interruption
+from malbox_tui.cli.breakdown import engine_breakdown, first_cause
+from malbox_tui.cli.interruption import Interruption, Stage
 from malbox_tui.cli.log_file import log_to_file
-from malbox_tui.cli.options import FLAG, GlobalOptions, whole_number
+from malbox_tui.cli.options import FLAG, GlobalOptions
 from malbox_tui.cli.output import tell
 from malbox_tui.cli.progress import Progress, progress_on_stderr
 from malbox_tui.cli.tally import EXIT_NOT_ALL_COMPLETED, EXIT_NOTHING_ACCEPTED, EXIT_OK, Tally
 from malbox_tui.cli.text import counted, sentence
 from malbox_tui.cli.troubles import troubles_told
+from malbox_tui.cli.waits import tell_of_waits
+from malbox_tui.cli.wishes import Wishes
 from malbox_tui.config.settings import Settings
 from malbox_tui.model.commands import ShutdownMode
 from malbox_tui.model.errors import ConfigError, EngineStopped
-from malbox_tui.model.submission import SubmissionOptions
-from malbox_tui.ports import Client
+from malbox_tui.model.submission import Offer, SubmissionOptions
+from malbox_tui.ports import Client, Intake
 
 if TYPE_CHECKING:
     from malbox_tui.config.folders import DataFolders
@@ -45,15 +44,13 @@ STOP_MARGIN_S = 30.0
 def analyze(
     *paths: str,
     json: Annotated[bool, FLAG] = False,
-    again: Annotated[bool, FLAG] = False,
-    priority: Annotated[int, Parameter(metavar="N", converter=whole_number, validator=Number(gte=-1_000_000, lte=1_000_000))] = 1,
-    timeout: Annotated[float | None, Parameter(metavar="SECONDS", validator=Number(gt=0, lte=7 * 86400))] = None,
+    wishes: Wishes | None = None,
     options: GlobalOptions | None = None,
 ) -> int:
     """Analyse files and folders, and what earlier runs left over, until all is final.
 
     Exit code 0: all completed; 1: some failed, timed out, were canceled or could not be kept, or the run was interrupted; 2: wrong
-    usage, or nothing was accepted. Ctrl+C gives running attempts back; the next run finishes them.
+    usage, or nothing was accepted. Ctrl+C gives running attempts back, SIGTERM lets them finish; the next run goes on with the rest.
 
     Parameters
     ----------
@@ -61,19 +58,12 @@ def analyze(
         Files, and folders with all that is in them. Without any, only what earlier runs left over is finished.
     json
         Print one JSON object a line as things happen, instead of a table at the end.
-    again
-        Analyse content again that has a completed task.
-    priority
-        Tasks of a higher priority are taken first.
-    timeout
-        How many seconds the plugins may take together on one sample, instead of what the configuration says.
     """
     chosen = options or GlobalOptions()
     settings = _usable(chosen)
     chosen.folders.create()
     log_to_file(chosen.folders, chosen.log_level.value)
-    wishes = SubmissionOptions(priority=priority, timeout_s=timeout, again=again)
-    request = AnalysisRequest(tuple(os.fsencode(path) for path in paths), wishes, json)
+    request = AnalysisRequest(tuple(os.fsencode(path) for path in paths), (wishes or Wishes()).submission(), json)
     with Interruption() as interruption:
         return Analysis(request, settings, chosen, interruption).carry_out()
 
@@ -82,7 +72,7 @@ def _usable(options: GlobalOptions) -> Settings:
     from malbox_tui.runtime.diagnosis import plugin_fault
 
     settings = options.source.load()
-    if settings.general.max_workers == 0:
+    if not any(group.max_workers for group in settings.groups()):
         raise ConfigError(options.source.shown, "general.max_workers", "with 0 no task is ever taken; give at least 1.")
     if (fault := plugin_fault(settings, options.source)) is not None:
         raise fault
@@ -109,6 +99,7 @@ class Analysis:
         self._interruption = interruption
         self._began = time.monotonic()
         self._tally = Tally()
+        self._took_everything = True
 
     def carry_out(self) -> int:
         """Run to the end and return the exit code. The engine has ended when this returns or raises."""
@@ -117,13 +108,15 @@ class Analysis:
         began_at = SystemClock().now()
         progress = progress_on_stderr(time.monotonic, self._request.json and sys.stdout.isatty())
         try:
-            engine = start_engine(self._settings, self._folders)
+            engine = start_engine(self._settings, self._folders, self._options.source.saved_limits())
         except BaseException:
             progress.close()
             raise
         with troubles_told(progress.note, time.monotonic):
             try:
-                self._interruption.on_first(lambda: engine.stop(ShutdownMode.GIVE_BACK))
+                limit_s = self._settings.general.drain_timeout_s
+                self._interruption.on(Stage.DRAINING, lambda: engine.stop(ShutdownMode.DRAIN, limit_s))
+                self._interruption.on(Stage.GIVING_BACK, lambda: engine.stop(ShutdownMode.GIVE_BACK))
                 return self._with_engine(engine, progress, began_at)
             finally:
                 engine.stop(ShutdownMode.GIVE_BACK)
@@ -144,23 +137,37 @@ class Analysis:
             engine.stop(ShutdownMode.DRAIN if all_final else ShutdownMode.GIVE_BACK)
             self._wait_for_end(engine)
             runner.run(self._conclude(run, reporter))
-        return self._verdict(engine, run.took_everything)
+        return self._verdict(engine, run.took_everything and self._took_everything)
 
     async def _until_final(self, engine: EngineThread, run: AnalysisRun, progress: Progress, began_at: float) -> bool:
         """True when everything is final; False when a signal or the engine's end came first."""
         from malbox_tui.runtime import open_intake
 
-        self._interruption.on_first(_canceller())
-        offers = open_intake(self._settings, self._folders).offers(self._request.paths) if self._request.paths else None
+        self._interruption.on(Stage.GIVING_BACK, _canceller())
+        offers = self._until_interrupted(open_intake(self._settings, self._folders)) if self._request.paths else None
         try:
             with suppress(EngineStopped):
                 await _warn_of_weak_walls(engine.client, progress)
-            return await run.run(offers, self._request.wishes, began_at)
+            async with asyncio.TaskGroup() as beside:
+                telling = beside.create_task(tell_of_waits(engine.client, progress.note))
+                all_final = await run.run(offers, self._request.wishes, began_at)
+                telling.cancel()
+            return all_final
+        except BaseExceptionGroup as group:
+            raise first_cause(group) from None
         except asyncio.CancelledError:
-            if not self._interruption.signals:
+            if not self._interruption.came:
                 raise
             _forget_cancellation()
             return False
+
+    async def _until_interrupted(self, intake: Intake) -> AsyncIterator[Offer]:
+        """What is found under the paths; nothing more once an end was asked for."""
+        async for offer in intake.offers(self._request.paths):
+            if self._interruption.came:
+                self._took_everything = False
+                return
+            yield offer
 
     async def _conclude(self, run: AnalysisRun, reporter: Reporter) -> None:
         """Write the rest of the results from the store."""
@@ -173,11 +180,11 @@ class Analysis:
 
     def _verdict(self, engine: EngineThread, took_everything: bool) -> int:
         left = len(self._tally.waiting)
-        if engine.error is not None or self._interruption.signals or left:
+        if engine.error is not None or self._interruption.came or left:
             if engine.error is not None:
                 self._tell_of_breakdown(engine.error)
             else:
-                what = "Interrupted" if self._interruption.signals else "The engine was stopped"
+                what = "Interrupted" if self._interruption.came else "The engine was stopped"
                 tell(f"{what}: {_left_in_words(left, self._options.command('analyze'))}")
             if self._request.paths and not took_everything:
                 tell("Not all of what was given was taken in; for the rest, give the same paths again.")

@@ -15,21 +15,19 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, NoReturn
-
-from cyclopts import Parameter
-from cyclopts.validators import Number
+from typing import TYPE_CHECKING, NoReturn
 
 from malbox_tui.cli.analyze import STOP_MARGIN_S, analyze
 from malbox_tui.cli.breakdown import engine_breakdown, first_cause
 from malbox_tui.cli.crash_report import write_crash_report
 from malbox_tui.cli.log_file import log_failed_threads, log_to_file
-from malbox_tui.cli.options import FLAG, GlobalOptions, whole_number
+from malbox_tui.cli.options import GlobalOptions
 from malbox_tui.cli.output import tell, write_line
 from malbox_tui.cli.paths import is_missing, nothing_there
 from malbox_tui.cli.terminal import KeptTerminal, is_terminal, obstacle
 from malbox_tui.cli.text import counted, sentence
 from malbox_tui.cli.watchman import Watchman
+from malbox_tui.cli.wishes import Wishes
 from malbox_tui.config.settings import Settings
 from malbox_tui.model.commands import ShutdownMode
 from malbox_tui.model.errors import MalboxError
@@ -61,11 +59,7 @@ def make_command(
 
     def console(
         *paths: str,
-        again: Annotated[bool, FLAG] = False,
-        priority: Annotated[
-            int, Parameter(metavar="N", converter=whole_number, validator=Number(gte=-1_000_000, lte=1_000_000))
-        ] = 1,
-        timeout: Annotated[float | None, Parameter(metavar="SECONDS", validator=Number(gt=0, lte=7 * 86400))] = None,
+        wishes: Wishes | None = None,
         options: GlobalOptions | None = None,
     ) -> int:
         """Open the console: the pool on one screen. Where stdout is no terminal: as `analyze`.
@@ -77,23 +71,17 @@ def make_command(
         ----------
         paths
             Files, and folders with all that is in them, to begin with. One that is spelt like a command needs `./` before it.
-        again
-            Analyse content again that has a completed task.
-        priority
-            Tasks of a higher priority are taken first.
-        timeout
-            How many seconds the plugins may take together on one sample, instead of what the configuration says.
         """
         if paths and may_be_command(paths[0]) and os.sep not in paths[0] and is_missing(paths[0]):
             return unknown(paths[0])
         if not sys.stdout.isatty():
-            return analyze(*paths, again=again, priority=priority, timeout=timeout, options=options) if paths else usage()
+            return analyze(*paths, wishes=wishes, options=options) if paths else usage()
         if problem := obstacle():
             return _refuse(f"{problem}. `malbox-tui analyze PATH` works without.")
         if paths and all(map(is_missing, paths)):
             return _refuse(nothing_there(paths))
-        wishes = SubmissionOptions(priority=priority, timeout_s=timeout, again=again)
-        return Console(tuple(map(os.fsencode, paths)), wishes, options or GlobalOptions()).carry_out()
+        asked = (wishes or Wishes()).submission()
+        return Console(tuple(map(os.fsencode, paths)), asked, options or GlobalOptions()).carry_out()
 
     return console
 
@@ -138,8 +126,9 @@ class Console:
         end_limit_s = STOP_MARGIN_S + 2 * settings.analysis.cancel_grace_s
         with KeptTerminal() as terminal:
             last_resort = _LastResort(terminal)
-            with Watchman(sys.stdin.fileno(), end_limit_s, last_resort) as watchman:
-                engine = start_engine(settings, folders)
+            drain_limit_s = settings.general.drain_timeout_s
+            with Watchman(sys.stdin.fileno(), end_limit_s, last_resort, drain_limit_s=drain_limit_s) as watchman:
+                engine = start_engine(settings, folders, self.options.source.saved_limits())
                 watchman.guard(engine)
                 end = _AppEnd()
                 try:

@@ -1,4 +1,5 @@
-"""Signals during an analysis: the first one gives the tasks back, the second is patient, the third ends the process at once.
+"""Signals during an analysis. SIGTERM lets running tasks finish; a second one, Ctrl+C and a hangup give them back; one more is
+patient, and the next ends the process at once.
 
 Handlers run on the main thread between two steps of whatever it does, so they print with `os.write` only: a buffered stream may be in
 the middle of a write.
@@ -10,16 +11,29 @@ import os
 import signal
 from collections.abc import Callable
 from contextlib import suppress
+from enum import IntEnum
 from types import FrameType, TracebackType
 from typing import Any
 
 _STDERR = 2
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
+
+class Stage(IntEnum):
+    """How far the end has come; each signal leads at least one further."""
+
+    NONE = 0
+    DRAINING = 1
+    GIVING_BACK = 2
+    PATIENT = 3
+    ENDING = 4
+
+
 _MESSAGES = {
-    1: b"\nStopping: running attempts are given back.\n",
-    2: b"\nStill giving attempts back; once more ends at once.\n",
-    3: b"\nEnding at once. The next start recovers what was running.\n",
+    Stage.DRAINING: b"\nStopping: no task is taken any more, running ones finish. Once more gives them back.\n",
+    Stage.GIVING_BACK: b"\nStopping: running attempts are given back.\n",
+    Stage.PATIENT: b"\nStill giving attempts back; once more ends at once.\n",
+    Stage.ENDING: b"\nEnding at once. The next start recovers what was running.\n",
 }
 
 
@@ -30,9 +44,8 @@ class Interruption:
     """
 
     def __init__(self) -> None:
-        self.signals = 0
-        """How many came."""
-        self._on_first: list[Callable[[], None]] = []
+        self.stage = Stage.NONE
+        self._on: dict[Stage, list[Callable[[], None]]] = {Stage.DRAINING: [], Stage.GIVING_BACK: []}
         self._former: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> Interruption:
@@ -47,20 +60,31 @@ class Interruption:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         for number, former in self._former.items():
             signal.signal(number, former)
-        self._on_first.clear()
+        for actions in self._on.values():
+            actions.clear()
 
-    def on_first(self, action: Callable[[], None]) -> None:
-        """Do `action` in the handler of the first signal; at once if there was one already."""
-        self._on_first.append(action)
-        if self.signals:
+    @property
+    def came(self) -> bool:
+        """Whether a signal asked for an end."""
+        return self.stage is not Stage.NONE
+
+    def on(self, stage: Stage, action: Callable[[], None]) -> None:
+        """Do `action` in the signal handler when the end comes to `stage`; at once if it is there already, or further.
+
+        Only draining and giving back can be acted on; who is told to give back may have been told to drain before.
+        """
+        self._on[stage].append(action)
+        if (stage is Stage.GIVING_BACK and self.stage >= stage) or stage is self.stage:
             action()
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        self.signals += 1
+        if self.stage is Stage.NONE:
+            self.stage = Stage.DRAINING if number == signal.SIGTERM else Stage.GIVING_BACK
+        else:
+            self.stage = Stage(min(self.stage + 1, Stage.ENDING))
         with suppress(OSError):
-            os.write(_STDERR, _MESSAGES[min(self.signals, 3)])
-        if self.signals == 1:
-            for action in self._on_first:
-                action()
-        elif self.signals >= 3:
+            os.write(_STDERR, _MESSAGES[self.stage])
+        for action in self._on.get(self.stage, ()):
+            action()
+        if self.stage is Stage.ENDING:
             os._exit(1)

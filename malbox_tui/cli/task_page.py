@@ -43,6 +43,7 @@ def _task_fields(task: Task) -> list[tuple[str, str]]:
         ("attempts", str(task.attempts) + (f" ({task.crashes} crashed)" if task.crashes else "")),
         ("retry of", str(task.retry_of) if task.retry_of is not None else ""),
         ("worker", visible(task.worker or "")),
+        ("machine", visible(task.machine or "")),
         ("created", timestamp(task.created_at) or ""),
         ("started", timestamp(task.started_at) or ""),
         ("finished", timestamp(task.finished_at) or ""),

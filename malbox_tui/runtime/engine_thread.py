@@ -52,10 +52,13 @@ class EngineThread:
             self._thread.join()
             raise self.error
 
-    def stop(self, mode: ShutdownMode) -> None:
-        """Ask the engine to end; returns at once. A harder mode hardens an earlier one; safe from any thread and signal handler."""
+    def stop(self, mode: ShutdownMode, within_s: float | None = None) -> None:
+        """Ask the engine to end; returns at once. A harder mode hardens an earlier one; safe from any thread and signal handler.
+
+        A drain that takes longer than `within_s` gives back what is left.
+        """
         try:
-            self._loop.call_soon_threadsafe(self._stop, mode)
+            self._loop.call_soon_threadsafe(self._stop, mode, within_s)
         except RuntimeError:
             log.debug("asked to stop after the end")
 
@@ -64,9 +67,9 @@ class EngineThread:
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
-    def _stop(self, mode: ShutdownMode) -> None:
+    def _stop(self, mode: ShutdownMode, within_s: float | None) -> None:
         if self._engine is not None:
-            self._engine.stop(mode)
+            self._engine.stop(mode, within_s)
 
     def _live(self) -> None:
         try:

@@ -51,6 +51,8 @@ def test_a_finished_tasks_record_says_everything() -> None:
         "crashes": 0,
         "retry_of": None,
         "worker": "w",
+        "machine": None,
+        "requires": {"platform": None, "arch": None, "tags": [], "machine": None, "avoid": []},
         "created_at": "1970-01-01T00:17:30.250Z",
         "started_at": "1970-01-01T00:17:40.000Z",
         "finished_at": "1970-01-01T00:18:20.000Z",

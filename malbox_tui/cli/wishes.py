@@ -1,0 +1,50 @@
+"""What is asked of the samples on the command line: the options that `analyze` and the console share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from malbox_tui.cli.options import FLAG, whole_number
+from malbox_tui.model.submission import SubmissionOptions
+from malbox_tui.model.task import RequirementClass
+
+
+@Parameter(name="*", group="Options of the tasks")
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """How the samples are to be analysed."""
+
+    again: Annotated[bool, FLAG] = False
+    """Analyse content again that has a completed task."""
+    priority: Annotated[int, Parameter(metavar="N", converter=whole_number, validator=Number(gte=-1_000_000, lte=1_000_000))] = 1
+    """Tasks of a higher priority are taken first."""
+    timeout: Annotated[float | None, Parameter(metavar="SECONDS", validator=Number(gt=0, lte=7 * 86400))] = None
+    """How many seconds the plugins may take together on one sample, instead of what the configuration says."""
+    type: Annotated[str | None, Parameter(metavar="TYPE", show_default=False)] = None
+    """The task type: `static` (plugins on this host only) or `dynamic` (in a machine). Without it: dynamic where one is asked for."""
+    platform: Annotated[str | None, Parameter(metavar="NAME")] = None
+    """Run it in a machine of this platform, such as `linux` or `windows`."""
+    arch: Annotated[str | None, Parameter(metavar="NAME")] = None
+    """Run it in a machine of this architecture, such as `x64`; an x86 task may use an x64 machine."""
+    tag: Annotated[tuple[str, ...], Parameter(metavar="TAG", negative=(), show_default=False)] = ()
+    """Run it in a machine with this tag; may be given more than once."""
+    machine: Annotated[str | None, Parameter(metavar="NAME")] = None
+    """Run it in this machine and no other."""
+    hold: Annotated[bool, FLAG] = False
+    """Keep tasks that nothing in the configuration could serve, instead of refusing them."""
+
+    def submission(self) -> SubmissionOptions:
+        """As a submission has them."""
+        requires = RequirementClass(platform=self.platform, arch=self.arch, tags=tuple(sorted(set(self.tag))), pin=self.machine)
+        task_type = self.type or ("dynamic" if requires.asks_for_machine else "static")
+        return SubmissionOptions(
+            priority=self.priority,
+            timeout_s=self.timeout,
+            again=self.again,
+            hold=self.hold,
+            requires=RequirementClass(task_type, requires.platform, requires.arch, requires.tags, requires.pin),
+        )
