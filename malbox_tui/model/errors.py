@@ -13,7 +13,7 @@ class IllegalTransition(MalboxError):
     def __init__(self, state: str, trigger: str) -> None:
         self.state = state
         self.trigger = trigger
-        super().__init__(f"A task that is {state} can't take the step {trigger!r}.")
+        super().__init__(f"A task that is {state} can't take the step '{trigger}'.")
 
 
 class IllegalMachineMove(MalboxError):
@@ -22,7 +22,7 @@ class IllegalMachineMove(MalboxError):
     def __init__(self, state: str, trigger: str) -> None:
         self.state = state
         self.trigger = trigger
-        super().__init__(f"A machine that is {state} can't take the step {trigger!r}.")
+        super().__init__(f"A machine that is {state} can't take the step '{trigger}'.")
 
 
 class UnknownTask(MalboxError):

@@ -180,11 +180,9 @@ def with_engine(
     )
 
     async def live() -> EngineRig:
-        rig = _built(settings, machines, store or BreakableStore(), runner or ScriptedRunner())
-        rig.world.files[INBOX / SAMPLE_NAME] = b"any sample"
-        rig.world.programs[b"any sample"] = sample or Program(seconds=5.0, output=b"hello")
+        rig = built(settings, machines, store or BreakableStore(), runner or ScriptedRunner(), sample)
         prepare(rig)
-        life = rig.life = await _started(rig)
+        life = rig.life = await started(rig)
         listening = asyncio.get_running_loop().create_task(_listen(rig))
         await settle_loop()
         try:
@@ -196,21 +194,26 @@ def with_engine(
             rig.ended_at = rig.wall.now()
         await listening
         if not leaves:
-            await _check_end(rig)
+            await check_end(rig)
         return rig
 
     return run_virtual(live())
 
 
-def _built(settings: Settings, machines: Sequence[MachineSpec], store: MemoryStore, runner: ScriptedRunner) -> EngineRig:
+def built(
+    settings: Settings, machines: Sequence[MachineSpec], store: MemoryStore, runner: ScriptedRunner, sample: Program | None = None
+) -> EngineRig:
+    """An engine that does not run yet, with its surroundings; `sample` is what every sample does in a guest."""
     world = World(1, asyncio.sleep, machines, durations=QUICK)  # noqa: TID251 - turned time
+    world.files[INBOX / SAMPLE_NAME] = b"any sample"
+    world.programs[b"any sample"] = sample or Program(seconds=5.0, output=b"hello")
     machinery = Machinery(machines, {"simulated": SimulatedProvider(world)}, {"simulated": SimulatedChannel(world)})
     quarantine, results, limits, wall = ScriptedQuarantine(), ScriptedResults(), ScriptedLimits(), JumpingClock()
     engine = Engine(settings, Adapters(store, quarantine, results, runner, wall, machinery, limits))
     return EngineRig(engine, store, quarantine, results, runner, world, limits, wall)
 
 
-async def _started(rig: EngineRig) -> asyncio.Task[list[int]]:
+async def started(rig: EngineRig) -> asyncio.Task[list[int]]:
     """The engine's life, when it is ready. Raises what kept it from becoming so."""
     loop = asyncio.get_running_loop()
     ready = asyncio.Event()
@@ -223,7 +226,7 @@ async def _started(rig: EngineRig) -> asyncio.Task[list[int]]:
     return life
 
 
-async def _check_end(rig: EngineRig) -> None:
+async def check_end(rig: EngineRig) -> None:
     """Nothing is left running, owned or in use."""
     assert rig.left == []
     assert rig.runner.benches_out == 0
