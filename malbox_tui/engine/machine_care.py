@@ -57,7 +57,9 @@ class MachineCare:
         self.let_be()
         stops = [self._tracker.spawn(self._stop_for_good(machine), name=f"stop {machine.spec.name}") for machine in machines]
         if stops:
-            await asyncio.wait(stops, timeout=STOP_LIMIT_S)
+            _, hanging = await asyncio.wait(stops, timeout=STOP_LIMIT_S)
+            for stop in hanging:
+                stop.cancel()
         for provider in self._machinery.providers.values():
             await provider.close()
 
