@@ -34,8 +34,15 @@ class CappedOutput:
         self._cut_bytes = 0
         return taken
 
+    def close_writer(self) -> None:
+        """Let go of the writing end, which a process has by now. A second call does nothing."""
+        if self.write_fd >= 0:
+            os.close(self.write_fd)
+            self.write_fd = -1
+
     def close(self) -> None:
         """Read what is there and let go of the pipe; what was kept can still be taken."""
+        self.close_writer()
         if self._open:
             self._drain()
         self._shut()

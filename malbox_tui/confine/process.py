@@ -23,7 +23,7 @@ import msgspec
 
 from malbox_tui.confine.control_groups import ProcessGroups, Strikes
 from malbox_tui.confine.endings import BrokenWire, ConfinedProcessError, ProcessEnded, how_ended, last_words
-from malbox_tui.confine.first_process import FirstProcess
+from malbox_tui.confine.ends import EndWatch, FirstProcess
 from malbox_tui.confine.marks import kill_marked
 from malbox_tui.confine.output import CappedOutput
 from malbox_tui.confine.removal import remove_tree
@@ -35,6 +35,9 @@ START_TIMEOUT_S = 30.0
 
 KILL_TIMEOUT_S = 10.0
 """How long the kernel may take to end what was killed; a process in uninterruptible sleep takes longer, and is left to it."""
+
+LAST_WORDS_S = 0.5
+"""How long after the end of a process its wire is still read."""
 
 PROCESSES_OF_WALLS = 4
 """How many processes the walls themselves take at most, besides what runs behind them."""
@@ -64,6 +67,7 @@ class ConfinedProcess:
         self._reader: asyncio.StreamReader | None = None
         self._writer: asyncio.StreamWriter | None = None
         self._first: FirstProcess | None = None
+        self._end_watch: EndWatch | None = None
         self._groups: ProcessGroups | None = None
         self._frames = 0
         self._places: Places | None = None
@@ -206,9 +210,10 @@ class ConfinedProcess:
             )
             if self._walls.has_namespace:
                 self._first = FirstProcess(self._process.pid)
-            self._close_output_writer()
+            self._output.close_writer()
             theirs.close()
             self._reader, self._writer = await asyncio.open_unix_connection(sock=ours, limit=wire.CHUNK_BYTES)
+            self._end_watch = EndWatch(self._process.pid, self._end_wire)
         except OSError as exc:
             ours.close()
             raise ConfinedProcessError(f"the process can't be started: {exc}") from exc
@@ -265,13 +270,14 @@ class ConfinedProcess:
             return "closed its wire"
         return how_ended(self._process.returncode or 0)
 
-    def _close_output_writer(self) -> None:
-        if self._output.write_fd >= 0:
-            os.close(self._output.write_fd)
-            self._output.write_fd = -1
+    def _end_wire(self) -> None:
+        """The process ended, but what it started without walls may hold its end of the wire. What it said before is read first."""
+        if self._writer is not None:
+            asyncio.get_running_loop().call_later(LAST_WORDS_S, self._writer.transport.abort)
 
     def _let_go(self) -> None:
-        self._close_output_writer()
+        if self._end_watch is not None:
+            self._end_watch.close()
         self._output.close()
         if self._first is not None:
             self._first.close()

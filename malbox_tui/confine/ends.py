@@ -1,10 +1,12 @@
-"""The first process of a sandbox's PID namespace: the kernel ends all of the namespace with it."""
+"""Processes by descriptors, which never come to mean another process: the end of a child, and the first process of a sandbox's PID
+namespace, with which the kernel ends all of the namespace."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import signal
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -60,6 +62,32 @@ class FirstProcess:
 
 def _only_child(pid: int) -> int:
     return int(Path(f"/proc/{pid}/task/{pid}/children").read_text())
+
+
+class EndWatch:
+    """Calls `tell` once, soon after the child process `pid` has ended; `close` lets go of it."""
+
+    def __init__(self, pid: int, tell: Callable[[], None]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._tell = tell
+        self._fd = -1
+        try:
+            self._fd = os.pidfd_open(pid)
+        except ProcessLookupError:
+            self._loop.call_soon(tell)
+        else:
+            self._loop.add_reader(self._fd, self._ended)
+
+    def close(self) -> None:
+        """A second call does nothing."""
+        if self._fd >= 0:
+            self._loop.remove_reader(self._fd)
+            os.close(self._fd)
+            self._fd = -1
+
+    def _ended(self) -> None:
+        self.close()
+        self._tell()
 
 
 async def _readable(loop: asyncio.AbstractEventLoop, fd: int) -> None:
