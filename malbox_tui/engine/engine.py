@@ -332,6 +332,8 @@ class Engine:
             await close_all(self._tracker, (self._machines.close, adapters.runner.close, *disks))
         finally:
             self._bus.close()
+            self._tracker.cancel()
+            await self._tracker.wait(STOP_MARGIN_S)
 
     def _on_commit(self, events: Sequence[Event]) -> None:
         for event in events:

@@ -232,6 +232,9 @@ async def check_end(rig: EngineRig) -> None:
     assert rig.runner.benches_out == 0
     assert not len(rig.engine._tracker), rig.engine._tracker
     assert rig.world.violations == []
+    queue, engine = rig.engine._queue, rig.engine
+    kept = (engine._tokens, engine._driver.attempts, queue._priorities, queue._ended)
+    assert not any(kept), f"books that were not closed: {kept}"
     for machine in rig.engine._machines._machines.values():
         is_ours = machine.state not in (MachineState.DISABLED, MachineState.MISSING)
         assert machine.lease is None
