@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
@@ -246,9 +247,9 @@ class Operator(RuleBasedStateMachine):
         assert states == {MachineState.READY}
 
 
-TestOperator = Operator.TestCase
+TestOperator = pytest.mark.slow(Operator.TestCase)
 TestOperator.settings = settings(
-    max_examples=40,
+    max_examples=30,
     stateful_step_count=40,
     derandomize=True,
     database=None,

@@ -69,7 +69,6 @@ def test_a_machine_is_reserved_before_the_claim_and_a_lost_claim_gives_it_back_u
         first = await held[0]  # type: ignore[misc]
         assert first.state is M.READY, "it is free again"
         assert (await rig.group()).busy == 0
-        rig.engine._queue.end(1)
 
     rig = with_engine(test, machines=[spec("m1")], store=Stolen())
     assert moves(rig, "m1") == [M.READY, M.LEASED, M.READY]
