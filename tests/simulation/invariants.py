@@ -235,6 +235,14 @@ def the_queue_holds_what_is_pending(facts: Facts) -> str | None:
     return None
 
 
+def the_queue_remembers_nothing_in_vain(facts: Facts) -> str | None:
+    """What it keeps for tasks that are not in it is for those that a worker may bring back; else it would grow for ever."""
+    if facts.view.is_closed or facts.store.answers_due:
+        return None
+    forgotten = facts.view.said_of_absent - facts.holders.keys()
+    return f"something is kept for {sorted(forgotten)}" if forgotten else None
+
+
 def each_pending_task_is_somewhere(facts: Facts) -> str | None:
     """A pending task stands in the queue, or is about to be claimed or put back by whoever holds it; or the store has yet to answer."""
     view = facts.view
@@ -332,6 +340,7 @@ AT_REST: tuple[Check, ...] = (
     workers_are_as_events_tell,
     machines_are_as_events_tell,
     the_queue_holds_what_is_pending,
+    the_queue_remembers_nothing_in_vain,
     each_pending_task_is_somewhere,
 )
 

@@ -14,7 +14,7 @@ from malbox_tui.model.events import Event, EventBody
 from malbox_tui.model.machine import BUSY_STATES, MACHINE_MOVES, MachineState, MachineTrigger
 from malbox_tui.model.report import Verdict
 from malbox_tui.model.task import TRANSITIONS, EndedBy, Task, TaskState, Trigger
-from malbox_tui.model.worker import WorkerKind
+from malbox_tui.model.worker import StopReason, WorkerKind
 from tests.simulation import hits
 from tests.simulation.violation import Violation
 
@@ -109,8 +109,11 @@ class Mirror:
             case news.WorkerChanged():
                 self.workers[body.worker] = body.kind
             case news.WorkerStopped():
-                if self.workers.pop(body.worker, None) is None:
+                kind = self.workers.pop(body.worker, None)
+                if kind is None:
                     raise Violation("a worker stops once", f"{body}")
+                if kind is WorkerKind.BASELINE and body.reason is StopReason.IDLE:
+                    raise Violation("a baseline worker never idles out", f"{body}")
             case news.GroupResized():
                 if not 0 <= body.min_workers <= body.max_workers <= 1024:
                     raise Violation("limits that make no sense are refused", f"{body}")

@@ -36,6 +36,12 @@ class View:
         return self._engine._queue._entries
 
     @property
+    def said_of_absent(self) -> set[int]:
+        """Tasks of which the queue remembers something for when they come."""
+        queue = self._engine._queue
+        return queue._priorities.keys() | queue._ended
+
+    @property
     def is_paused(self) -> bool:
         return self._engine._pool.paused is not None
 
