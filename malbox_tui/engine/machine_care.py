@@ -59,7 +59,10 @@ class MachineCare:
         if stops:
             _, hanging = await asyncio.wait(stops, timeout=STOP_LIMIT_S)
             for stop in hanging:
+                log.error("%s: it may be running still", stop.get_name())
                 stop.cancel()
+            if hanging:
+                await asyncio.wait(hanging, timeout=1.0)
         for provider in self._machinery.providers.values():
             await provider.close()
 

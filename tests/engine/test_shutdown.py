@@ -139,6 +139,7 @@ def test_a_machine_that_hangs_or_fails_holds_the_end_up_for_a_bounded_time(fault
     assert took_s(rig) <= STOP_BOUND_S
     assert stored_states(rig) == [T.PENDING]
     assert not rig.world.machines["m2"].running
+    assert not len(rig.engine._tracker), "no call of the engine's goes on"
 
 
 @pytest.mark.parametrize("mode", [Mode.GIVE_BACK, Mode.CANCEL])
