@@ -10,7 +10,9 @@ import pytest
 from textual import events
 from textual.command import CommandList
 from textual.pilot import Pilot
+from textual.widgets import Input
 from textual.widgets._toast import Toast
+from textual.worker import Worker
 
 from malbox_tui.model.commands import (
     CancelTasks,
@@ -30,6 +32,7 @@ from malbox_tui.tui import keys
 from malbox_tui.tui.app import MalboxApp
 from malbox_tui.tui.screens.add import AddSamples
 from malbox_tui.tui.screens.dialogs import Help, Question
+from malbox_tui.tui.screens.palette import Palette
 from malbox_tui.tui.screens.task import TaskScreen
 from tests.tui.scripted import ScriptedClient, ScriptedIntake, record, surroundings, worker
 
@@ -338,6 +341,41 @@ async def test_a_command_chosen_twice_in_the_palette_is_carried_out_once() -> No
 
     _, client = await _play(play)
     assert [command.action for command in client.commands] == [PausePool()]
+
+
+@pytest.mark.parametrize("key", ["pagedown", "pageup", "home", "end", "down", "up", "enter"])
+async def test_no_key_breaks_a_palette_whose_list_has_no_room(key: str) -> None:
+    app = MalboxApp(surroundings(ScriptedClient([record(1)])))
+    async with app.run_test(size=(20, 3)) as pilot:
+        await _until(pilot, lambda: app.picture.overview is not None)
+        await pilot.press("ctrl+p", *"Lower")
+        await _until(pilot, lambda: app.screen.query_one(CommandList).option_count > 0)
+        await pilot.press("down", key)
+        assert app.breakdown is None
+
+
+async def test_a_search_of_the_palette_that_outlives_it_breaks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    searches: list[Worker[object]] = []
+    begin = Palette.run_worker
+
+    def begin_and_note(palette: Palette, *arguments: object, **options: object) -> Worker[object]:
+        searches.append(begin(palette, *arguments, **options))
+        return searches[-1]
+
+    monkeypatch.setattr(Palette, "run_worker", begin_and_note)
+
+    async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
+        await pilot.press("ctrl+p")
+        await _until(pilot, lambda: app.screen is not app.dashboard and app.screen.focused is not None)
+        await app.screen.query_one(CommandList).remove()
+        before = len(searches)
+        app.screen.query_one(Input).value = "x"
+        await _until(pilot, lambda: len(searches) > before)
+        await _until(pilot, lambda: searches[-1].is_finished)
+        await pilot.pause()
+        assert app.breakdown is None
+
+    await _play(play)
 
 
 @asynccontextmanager
