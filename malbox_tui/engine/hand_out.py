@@ -49,6 +49,8 @@ def startable(
     if not openings:
         return
     firsts = queue.firsts()
+    if not machines.some_are_ready():
+        firsts = [first for first in firsts if not first[1].needs_machine]
     heapify(firsts)
     while firsts:
         requires = firsts[0][1]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from malbox_tui.engine import clock
 from malbox_tui.engine.machine import Machine, MachineLease
@@ -21,9 +21,11 @@ from malbox_tui.model.machine import MachineState, MachineTrigger, MachineView
 from malbox_tui.model.task import RequirementClass
 from malbox_tui.ports import Clock, GuestSession, Machinery
 
-Platforms = Collection[str] | None
+Platforms = frozenset[str] | None
 """The platforms that a worker group takes; None: all."""
 
+MOST_FITS_KEPT = 4096
+"""For so many requirement classes it is remembered which machines fit."""
 _OUT_OF_SERVICE = frozenset({MachineState.QUARANTINED, MachineState.MISSING, MachineState.DISABLED})
 
 
@@ -45,6 +47,7 @@ class MachinePool:
         self._announce = announce
         self._on_change = on_change
         self._machines: dict[str, Machine] = {}
+        self._fits: dict[tuple[RequirementClass, Platforms], tuple[Machine, ...]] = {}
 
     def __repr__(self) -> str:
         return f"<MachinePool {dict(Counter(machine.state.value for machine in self._machines.values()))}>"
@@ -54,6 +57,8 @@ class MachinePool:
         await self._care.open()
         for spec in self._machinery.machines:
             machine = self._machines[spec.name] = Machine(spec, self._wall.now, self._announce)
+        self._fits.clear()
+        for machine in self._machines.values():
             self._care.make_clean(machine, self._on_change)
 
     def let_be(self) -> None:
@@ -81,6 +86,10 @@ class MachinePool:
         machine.lease = MachineLease(machine.spec, task_id)
         machine.move(MachineTrigger.RESERVE)
         return machine.lease
+
+    def some_are_ready(self) -> bool:
+        """Whether any machine at all may be reserved."""
+        return any(machine.state is MachineState.READY for machine in self._machines.values())
 
     def has_free(self, requires: RequirementClass, platforms: Platforms) -> bool:
         """Whether `reserve` would give a machine."""
@@ -167,7 +176,7 @@ class MachinePool:
 
     def impossible(self, requires: RequirementClass, platforms: Platforms) -> str | None:
         """Why no machine, whatever state it is in, could ever serve such a task; None when one could."""
-        if any(True for _ in self._fitting(requires, platforms)):
+        if self._fitting(requires, platforms):
             return None
         if not self._machines:
             return f"It needs a machine ({requires}), and none is configured."
@@ -181,7 +190,7 @@ class MachinePool:
 
     def waiting(self, requires: RequirementClass, platforms: Platforms) -> str:
         """What a task waits for that no free machine serves."""
-        fitting = list(self._fitting(requires, platforms))
+        fitting = self._fitting(requires, platforms)
         if requires.pin is not None and len(fitting) == 1:
             return f"waiting for machine {requires.pin}: it is {_state_in_words(fitting[0])}"
         states = Counter("busy" if machine.is_busy else machine.state.value for machine in fitting)
@@ -193,16 +202,24 @@ class MachinePool:
 
     # --- private -----------------------------------------------------------------------------------------------------------------
 
-    def _fitting(self, requires: RequirementClass, platforms: Platforms) -> Iterable[Machine]:
-        return (
+    def _fitting(self, requires: RequirementClass, platforms: Platforms) -> tuple[Machine, ...]:
+        """Those that could serve such a task in some state. What machines are never changes, so this is worked out once a class."""
+        if (known := self._fits.get((requires, platforms))) is not None:
+            return known
+        if len(self._fits) >= MOST_FITS_KEPT:
+            self._fits.clear()
+        fitting = self._fits[requires, platforms] = tuple(
             machine
             for machine in self._machines.values()
             if not machine.spec.unmet(requires) and (platforms is None or machine.spec.platform in platforms)
         )
+        return fitting
 
-    def _eligible(self, requires: RequirementClass, platforms: Platforms) -> list[Machine]:
+    def _eligible(self, requires: RequirementClass, platforms: Platforms) -> Sequence[Machine]:
         """Those that fit and have not failed the task; when no such one is in service, those that have."""
-        fitting = list(self._fitting(requires, platforms))
+        fitting = self._fitting(requires, platforms)
+        if not requires.avoid:
+            return fitting
         others = [machine for machine in fitting if machine.spec.name not in requires.avoid]
         return others if any(machine.state not in _OUT_OF_SERVICE for machine in others) else fitting
 
