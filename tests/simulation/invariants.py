@@ -7,13 +7,14 @@ themselves what could start and who could take it: a mistake in the engine's own
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from malbox_tui.config.settings import GroupSettings
 from malbox_tui.engine.cancellation import CancelToken
 from malbox_tui.engine.machine import Machine
 from malbox_tui.engine.worker import Worker
+from malbox_tui.engine.worker_group import WorkerGroup
 from malbox_tui.model.machine import BUSY_STATES, MachineState
 from malbox_tui.model.task import RequirementClass, Task, TaskState
 from malbox_tui.model.worker import WorkerKind
@@ -21,6 +22,9 @@ from malbox_tui.simulated.store import RIVAL
 from tests.simulation.mirror import Mirror, disagreement
 from tests.simulation.view import View, listeners
 from tests.simulation.watched_store import WatchedStore
+
+Entry = tuple[tuple[int, int], RequirementClass]
+"""Of a pending task: its place in the queue, the smallest first, and what it requires."""
 
 
 @dataclass(slots=True)
@@ -35,7 +39,7 @@ class Facts:
     """Tasks that the engine said it could not stop in time."""
     holders: dict[int, list[Worker]] = field(default_factory=dict)
     """Task id → the workers that hold it."""
-    queue_before: dict[int, tuple[tuple[int, int], RequirementClass]] = field(default_factory=dict)
+    queue_before: dict[int, Entry] = field(default_factory=dict)
     tokens_before: dict[int, CancelToken] = field(default_factory=dict)
     _seen: tuple[object, ...] = ()
 
@@ -126,17 +130,35 @@ def a_machine_is_held_by_a_task_in_hand(facts: Facts) -> str | None:
     return None
 
 
-def the_best_of_a_class_goes_first(facts: Facts) -> str | None:
-    """A task is never handed out before one of the same class that waited and stands before it."""
-    now = facts.view.queue
-    taken = [place for task_id, place in facts.queue_before.items() if task_id not in now]
-    for place, requires in taken:
-        task_id = place[1]
-        if task_id not in facts.holders:
-            continue
-        for other, (other_place, other_requires) in now.items():
-            if other_requires == requires and other_place < place and facts.queue_before.get(other) == now[other]:
-                return f"task {task_id} {place} was handed out before task {other} {other_place}"
+def the_best_startable_task_goes_first(facts: Facts) -> str | None:
+    """A task is never handed out before one that waited, stands before it, and could have had its worker and a machine."""
+    view = facts.view
+    for (place, _), group, machine in _handed_out(facts):
+        for other, (other_place, requires) in view.queue.items():
+            if (
+                other_place > place
+                or facts.queue_before.get(other) != (other_place, requires)
+                or not takes(group.settings, requires)
+            ):
+                continue
+            platforms = group.settings.platforms
+            in_its_place = machine is not None and machine.spec.name not in requires.avoid and fits(machine, requires, platforms)
+            if in_its_place or machine_is_free(view.machines, requires, platforms):
+                return f"task {place[1]} {place} was handed to {group!r} before task {other} {other_place} ({requires})"
+    return None
+
+
+def the_preferred_group_is_used(facts: Facts) -> str | None:
+    """A task goes to the group of the highest priority that takes it and had room for it."""
+    for (place, requires), group, machine in _handed_out(facts):
+        for other in facts.view.groups.values():
+            if (
+                other.settings.priority > group.settings.priority
+                and takes(other.settings, requires)
+                and has_room(other)
+                and (machine is None or fits(machine, requires, other.settings.platforms))
+            ):
+                return f"task {place[1]} went to {group!r}, and {other!r} could have taken it"
     return None
 
 
@@ -173,12 +195,7 @@ def no_startable_task_waits(facts: Facts) -> str | None:
     view = facts.view
     if view.is_paused or view.is_ending:
         return None
-    with_room = [
-        group
-        for group in view.groups.values()
-        if len(group.workers) < group.max
-        or any(worker.leaving is None and len(worker.held) < worker.slots for worker in group.workers.values())
-    ]
+    with_room = [group for group in view.groups.values() if has_room(group)]
     for requires in {requires for _, requires in view.queue.values()} if with_room else ():
         for group in with_room:
             if takes(group.settings, requires) and machine_is_free(view.machines, requires, group.settings.platforms):
@@ -289,6 +306,13 @@ def every_row_is_as_events_tell(facts: Facts) -> str | None:
 # --- deciding for ourselves -----------------------------------------------------------------------------------------------------------
 
 
+def has_room(group: WorkerGroup) -> bool:
+    """Whether one of its workers can be handed a task, or one more could be started."""
+    return len(group.workers) < group.max or any(
+        worker.leaving is None and len(worker.held) < worker.slots for worker in group.workers.values()
+    )
+
+
 def takes(group: GroupSettings, requires: RequirementClass) -> bool:
     """Whether a group's profile allows a task."""
     by_type = group.task_types is None or requires.task_type in group.task_types
@@ -319,6 +343,17 @@ def fits(machine: Machine, requires: RequirementClass, platforms: frozenset[str]
     )
 
 
+def _handed_out(facts: Facts) -> Iterator[tuple[Entry, WorkerGroup, Machine | None]]:
+    """What was taken from the queue and put into a worker's hands since the state before, with its machine."""
+    view = facts.view
+    for task_id in facts.queue_before.keys() - view.queue.keys():
+        if task_id in facts.holders:
+            worker = facts.holders[task_id][0]
+            lease = worker.held[task_id].lease
+            machine = None if lease is None else view.machines[lease.machine.name]
+            yield facts.queue_before[task_id], view.groups[worker.group], machine
+
+
 AFTER_EACH_STEP: tuple[Check, ...] = (
     each_task_has_one_owner,
     a_worker_holds_no_more_than_its_slots,
@@ -326,7 +361,8 @@ AFTER_EACH_STEP: tuple[Check, ...] = (
     those_that_stay_fit_the_limits,
     each_machine_serves_one_task,
     a_machine_is_held_by_a_task_in_hand,
-    the_best_of_a_class_goes_first,
+    the_best_startable_task_goes_first,
+    the_preferred_group_is_used,
     children_are_done_before_their_token_is_dropped,
 )
 """Checked whenever something has changed that they depend on."""

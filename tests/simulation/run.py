@@ -20,8 +20,9 @@ from typing import Any
 
 from malbox_tui.engine.engine import Engine
 from malbox_tui.engine.recovery import INTERRUPTED
+from malbox_tui.model import commands
 from malbox_tui.model import events as news
-from malbox_tui.model.commands import EnableMachines, ResizeGroup, ResumePool, Shutdown, ShutdownMode
+from malbox_tui.model.commands import Shutdown, ShutdownMode
 from malbox_tui.model.errors import EngineStopped, IllegalMachineMove, IllegalTransition, MalboxError
 from malbox_tui.model.events import Event, EventBody, Gap
 from malbox_tui.model.task import TaskState
@@ -283,11 +284,13 @@ class Run:
             self._judge_stop(life, await engine_life)
 
     async def _open_everything(self, life: _Life, epoch: Epoch) -> None:
-        await life.operator.do(ResumePool())
-        for group in epoch.settings.groups():
-            await life.operator.do(ResizeGroup(group=group.name, min_workers=0, max_workers=2))
-        for machine in epoch.settings.machines:
-            await life.operator.do(EnableMachines(machines=(machine.name,)))
+        orders: list[commands.Action] = [commands.ResumePool()]
+        orders += [commands.ResizeGroup(group=group.name, min_workers=0, max_workers=2) for group in epoch.settings.groups()]
+        orders += [commands.EnableMachines(machines=(machine.name,)) for machine in epoch.settings.machines]
+        for order in orders:
+            await life.operator.do(order)
+            # One command a step, so that each is judged by itself.
+            await asyncio.sleep(0)  # noqa: TID251 - no time passes
 
     async def _until_all_ended(self, life: _Life) -> None:
         began = asyncio.get_running_loop().time()
