@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from malbox_tui.config.settings import Settings
 from malbox_tui.engine import clock
-from malbox_tui.engine.bus import Bus, replayed_then_live
 from malbox_tui.engine.cancellation import CancelReason, CancelToken
 from malbox_tui.engine.closing import close_all
 from malbox_tui.engine.commands import CommandDesk
@@ -24,7 +23,7 @@ from malbox_tui.engine.leases import LeaseKeeper
 from malbox_tui.engine.lifecycle import Lifecycle
 from malbox_tui.engine.machine_care import MachineCare
 from malbox_tui.engine.machine_pool import MachinePool
-from malbox_tui.engine.metrics import TaskCounts, Throughput
+from malbox_tui.engine.newsroom import Newsroom
 from malbox_tui.engine.queue import TaskQueue
 from malbox_tui.engine.recovery import Recovery
 from malbox_tui.engine.store_health import StoreHealth
@@ -34,10 +33,10 @@ from malbox_tui.engine.waiting import WaitingRoom
 from malbox_tui.engine.worker_pool import WorkerPool
 from malbox_tui.model import events as news
 from malbox_tui.model.commands import Command, CommandOutcome, ShutdownMode
-from malbox_tui.model.errors import ConfigError, EngineStopped, StoreError
+from malbox_tui.model.errors import ConfigError, EngineStopped
 from malbox_tui.model.events import Event, Gap, Position
 from malbox_tui.model.overview import Overview
-from malbox_tui.model.queries import MAX_ROWS, TaskPage, TaskQuery
+from malbox_tui.model.queries import TaskPage, TaskQuery
 from malbox_tui.model.report import ResultRef
 from malbox_tui.model.submission import Account, Offer, Receipt, SubmissionOptions
 from malbox_tui.ports import (
@@ -83,7 +82,6 @@ class Engine:
         self._settings = settings
         self._adapters = adapters
         self._tracker = TaskTracker()
-        self._bus = Bus()
         self._queue = TaskQueue()
         self._root = CancelToken()
         self._tokens: dict[int, CancelToken] = {}
@@ -95,9 +93,7 @@ class Engine:
         self._alarms: list[asyncio.TimerHandle] = []
         self._is_open = False
         self._closed = False
-        self._position = Position("", 0, 0)
-        self._counts = TaskCounts({}, {})
-        self._throughput = Throughput()
+        self._newsroom = Newsroom(adapters.store, adapters.wall, self._follow)
         self._plugins: tuple[str, ...] = ()
         self._health = StoreHealth(adapters.store, adapters.wall, self._tracker, self.announce, self._on_health)
         self._lifecycle = Lifecycle(
@@ -217,11 +213,7 @@ class Engine:
 
     def announce(self, body: news.EventBody) -> None:
         """Tell news that belongs to no task's move, and store it unless it is passing."""
-        now = self._adapters.wall.now()
-        if isinstance(body, news.PASSING):
-            self._bus.publish([Event(self._position, now, body, durable=False)])
-        else:
-            self._adapters.store.note(now, body)
+        self._newsroom.announce(body)
 
     # --- Client ------------------------------------------------------------------------------------------------------------------
 
@@ -242,15 +234,15 @@ class Engine:
         self._check_alive()
         return Overview(
             clock=self._adapters.wall.now(),
-            position=self._position,
-            counts=self._counts.by_state(),
+            position=self._newsroom.position,
+            counts=self._newsroom.counts.by_state(),
             groups=self._pool.views(),
             workers=self._pool.worker_views(),
             machines=self._machines.views(),
             paused=self._pool.paused,
             stopping=self._stop_mode,
             isolation=self._adapters.runner.isolation,
-            ended_per_minute=self._throughput.per_minute(self._adapters.wall.now()),
+            ended_per_minute=self._newsroom.throughput.per_minute(self._adapters.wall.now()),
             free_bytes=self._adapters.free_bytes(),
             troubles=() if self._health.problem is None else (f"The store takes nothing: {self._health.problem}",),
         )
@@ -265,18 +257,9 @@ class Engine:
         self._check_alive()
         return await self._adapters.results.read(reference, max_bytes)
 
-    async def events(self, after: Position | None) -> AsyncIterator[Event | Gap]:
+    def events(self, after: Position | None) -> AsyncIterator[Event | Gap]:
         """See `Client`."""
-        subscription = self._bus.subscribe()
-        try:
-            start = self._position if after is None else after
-            if start.engine_id != self._position.engine_id or start.seq > self._position.seq:
-                yield Gap(self._position)
-                start = self._position
-            async for item in replayed_then_live(self._stored_events(start), subscription, start):
-                yield item
-        finally:
-            subscription.close()
+        return self._newsroom.events(after)
 
     # --- private -----------------------------------------------------------------------------------------------------------------
 
@@ -293,9 +276,8 @@ class Engine:
         adapters = self._adapters
         await adapters.quarantine.open()
         await adapters.results.open()
-        identity = await adapters.store.open(self._on_commit)
-        self._position = Position(identity.engine_id, identity.epoch, identity.last_seq)
-        self._counts = TaskCounts(identity.counts, {task.id: task.state for task in await adapters.store.owned()})
+        identity = await adapters.store.open(self._newsroom.on_commit)
+        self._newsroom.open(identity, await adapters.store.owned())
         self._plugins = tuple(plugin.name for plugin in await adapters.runner.open())
         self._check_plugin_lists()
         recovered = await self._recovery.recover()
@@ -331,17 +313,9 @@ class Engine:
             disks = (adapters.quarantine.close, adapters.results.close, adapters.store.close)
             await close_all(self._tracker, (self._machines.close, adapters.runner.close, *disks))
         finally:
-            self._bus.close()
+            self._newsroom.close()
             self._tracker.cancel()
             await self._tracker.wait(STOP_MARGIN_S)
-
-    def _on_commit(self, events: Sequence[Event]) -> None:
-        for event in events:
-            self._follow(event.body)
-            self._counts.apply(event.body)
-            self._throughput.apply(event)
-        self._position = events[-1].position
-        self._bus.publish(events)
 
     def _follow(self, body: news.EventBody) -> None:
         """Keep the queue as the store has it, in the order of the commits, which is not that of the answers."""
@@ -349,7 +323,7 @@ class Engine:
             self._queue.reprioritize(body.task_id, body.priority)
         elif isinstance(body, news.TaskStarting):
             self._queue.forget(body.task_id)
-        elif isinstance(body, news.TaskEnded) and not self._counts.is_owned(body.task_id):
+        elif isinstance(body, news.TaskEnded) and not self._newsroom.counts.is_owned(body.task_id):
             self._queue.end(body.task_id)
 
     def _on_pending(self, entry: PendingEntry) -> None:
@@ -377,22 +351,6 @@ class Engine:
     def _on_shrunk(self, active: int) -> None:
         if not self._closed:
             self._tracker.spawn(self._adapters.runner.trim(active), name="trim benches")
-
-    async def _stored_events(self, after: Position) -> AsyncIterator[Event]:
-        seq = after.seq
-        while page := await self._events_page(seq):
-            for event in page:
-                yield event
-            seq = page[-1].position.seq
-
-    async def _events_page(self, after: int) -> Sequence[Event]:
-        """Nothing when the engine has ended meanwhile."""
-        try:
-            return () if self._closed else await self._adapters.store.events(after, MAX_ROWS)
-        except StoreError:
-            if self._closed:
-                return ()
-            raise
 
     def _check_alive(self) -> None:
         if self._closed:

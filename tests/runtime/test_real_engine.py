@@ -66,7 +66,7 @@ class Running:
         return page.rows[0].task
 
     def __post_init__(self) -> None:
-        self.start = self.engine._position
+        self.start = self.engine._newsroom.position
 
 
 @asynccontextmanager

@@ -73,7 +73,7 @@ class View:
 
     def subscriptions(self) -> int:
         """Readers of events that the engine has not let go of."""
-        return len(self._engine._bus._subscriptions)
+        return len(self._engine._newsroom.bus._subscriptions)
 
 
 def listeners(token: CancelToken) -> int:
