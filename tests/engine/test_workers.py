@@ -219,6 +219,17 @@ def test_higher_priority_goes_first_and_equals_in_order() -> None:
     assert with_engine(test, max_workers=1).runner.order == [2, 3, 1]
 
 
+def test_one_high_behind_ten_low_goes_first_when_a_busy_worker_becomes_free() -> None:
+    async def test(rig: EngineRig) -> None:
+        await rig.add("running 1", "running 2")
+        await rig.until(lambda: len(rig.runner.running) == 2)
+        await rig.add(*TEN)
+        await rig.add("high", priority=5)
+        await rig.all_final()
+
+    assert with_engine(test, max_workers=2).runner.order == [1, 2, 13, *range(3, 13)]
+
+
 def test_a_task_of_a_kind_that_nobody_serves_waits_and_holds_nobody_up() -> None:
     async def test(rig: EngineRig) -> None:
         await rig.add("windows", priority=99, hold=True, requires=RequirementClass(task_type="dynamic", platform="windows"))
