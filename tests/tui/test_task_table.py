@@ -196,6 +196,23 @@ async def test_moving_the_cursor_within_the_window_asks_the_engine_nothing() -> 
     await _with(1000, test)
 
 
+async def test_a_click_puts_the_cursor_on_the_row_that_was_hit() -> None:
+    async def test(app: TableApp, pilot: Pilot[None]) -> None:
+        app.table.styles.border = ("round", "white")
+        await pilot.pause()
+        top = app.table.content_region.y - app.table.region.y
+        assert top == 1
+        for task_id in (50, 47):
+            line = app.line_of(task_id)
+            assert line is not None
+            await pilot.click(app.table, offset=(5, top + line))
+            assert app.table.cursor_id == task_id
+        await pilot.click(app.table, offset=(5, top))
+        assert app.table.cursor_id == 47, "the header is no row"
+
+    await _with(50, test)
+
+
 async def test_an_empty_table_says_what_to_do() -> None:
     async def test(app: TableApp, pilot: Pilot[None]) -> None:
         app.table.hint = ("Drop files here.",)

@@ -12,6 +12,7 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
+from textual.events import Click
 from textual.geometry import Region, Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
@@ -112,6 +113,11 @@ class LineView(ScrollView):
             self.scroll_to(y=index, animate=False, force=True)
         elif index >= top + self.page_lines:
             self.scroll_to(y=index - self.page_lines + 1, animate=False, force=True)
+
+    def clicked_index(self, event: Click) -> int | None:
+        """Which line was clicked, by its place among all; None when it was none."""
+        offset = event.get_content_offset(self)
+        return None if offset is None else self._index_at(offset.y)
 
     def _line_at(self, y: int, width: int, cursor: int | None) -> tuple[Text, bool]:
         if y < self.HEADER_LINES:

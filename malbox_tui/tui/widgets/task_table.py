@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 from rich.text import Text
+from textual.events import Click
 from textual.message import Message
 
 from malbox_tui.model.errors import EngineStopped
@@ -136,10 +137,9 @@ class TaskTable(LineView, can_focus=True):
         if not self._covers_what_is_visible():
             self.post_message(self.Moved())
 
-    def on_click(self, event: object) -> None:
+    def on_click(self, event: Click) -> None:
         """Put the cursor where the mouse was."""
-        y = getattr(event, "y", -1)
-        index = self._index_at(y)
+        index = self.clicked_index(event)
         if index is not None:
             self._move_to(index)
 
