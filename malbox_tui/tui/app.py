@@ -20,22 +20,22 @@ from textual.worker import WorkerFailed
 from malbox_tui.model.commands import ShutdownMode
 from malbox_tui.model.errors import EngineStopped
 from malbox_tui.model.queries import TaskPage, TaskQuery, TaskRecord
-from malbox_tui.model.task import OWNED_STATES
 from malbox_tui.tui import keys
 from malbox_tui.tui.adding import Adding
 from malbox_tui.tui.console import Surroundings
 from malbox_tui.tui.driver import TerminalDriver
 from malbox_tui.tui.feed import SHOWN_PER_SECOND, Feed
+from malbox_tui.tui.leaving import Leaving
 from malbox_tui.tui.line_filter import SafeText
 from malbox_tui.tui.live import LivePicture
 from malbox_tui.tui.moment import Moment
 from malbox_tui.tui.orders import Orders
 from malbox_tui.tui.screens.dashboard import Dashboard
-from malbox_tui.tui.screens.dialogs import Choice, Help, Prompt, Question
-from malbox_tui.tui.screens.palette import Palette
+from malbox_tui.tui.screens.dialogs import Help
+from malbox_tui.tui.screens.machine import about_machine
+from malbox_tui.tui.screens.palette import Palette, offered
 from malbox_tui.tui.screens.task import TaskScreen
 from malbox_tui.tui.styles import styles_folder
-from malbox_tui.tui.text import plain
 from malbox_tui.tui.themes import DARK, LIGHT, THEMES
 
 
@@ -54,10 +54,10 @@ class MalboxApp(App[ShutdownMode]):
         self.feed = Feed(around.client, self.picture, around.monotonic)
         self.dashboard = Dashboard(self.picture, self.moment, self._ask, around.time_of_day, around.host)
         self.adding = Adding(self, around)
+        self.leaving = Leaving(self, self.feed, self.picture, around.on_leave)
         self.orders = Orders(self, around.client, around.actor, self._show_what_came_of_it)
         self._palette: Palette | None = None
         """The palette that was opened last, until a command of it was chosen."""
-        self._leaving: ShutdownMode | None = None
         self._frames = 0
         self._showing = False
         self._panicked = False
@@ -89,7 +89,7 @@ class MalboxApp(App[ShutdownMode]):
 
     def moment(self) -> Moment:
         """What cells depend on, now."""
-        return Moment(self.feed.now(), dark=self.theme != LIGHT, overview=self.picture.overview)
+        return Moment(self.feed.now(), dark=self.theme != LIGHT)
 
     async def on_event(self, event: events.Event) -> None:
         """A drop or paste of paths is for the console, whatever has the focus; other pastes go to an input that has it."""
@@ -115,13 +115,15 @@ class MalboxApp(App[ShutdownMode]):
             await self.feed.run(self.show_changes)
         except EngineStopped:
             self.feed.ended = True
-        self.exit(self._leaving or ShutdownMode.GIVE_BACK)
+        self.exit(self.leaving.mode or ShutdownMode.GIVE_BACK)
 
     async def _show_frame(self) -> None:
         """Changes a few times a second, clocks once, both in one paint."""
         self._frames += 1
         await self.show_changes()
         if self._frames % SHOWN_PER_SECOND == 0:
+            with suppress(EngineStopped):
+                await self.feed.learn()
             self.show_time()
 
     async def show_changes(self) -> None:
@@ -193,6 +195,12 @@ class MalboxApp(App[ShutdownMode]):
         if record is not None:
             self.orders.change_priority(record, step)
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """See `App`: keys for tasks are none while the focus is on the machines, and those for machines not without one."""
+        if action in keys.TASK_ACTIONS:
+            return isinstance(self.screen, TaskScreen) or self.dashboard.focused is not self.dashboard.machines
+        return action not in keys.MACHINE_ACTIONS or bool(self.dashboard.machines.machines)
+
     async def _target(self) -> TaskRecord | None:
         """The task that a key means: the one that is shown or under the cursor."""
         if isinstance(self.screen, TaskScreen):
@@ -201,35 +209,40 @@ class MalboxApp(App[ShutdownMode]):
 
     # --- keys: the pool ----------------------------------------------------------------------------------------------------------
 
-    async def action_resize(self, min_step: int, max_step: int) -> None:
-        """Change the limits of the worker group."""
-        if self.picture.overview is not None:
-            self.orders.resize(self.picture.overview, min_step, max_step)
+    def action_resize(self, min_step: int, max_step: int) -> None:
+        """Change the limits of the chosen worker group."""
+        overview = self.picture.overview
+        if overview is not None and (group := self.dashboard.groups.of(overview)) is not None:
+            self.orders.resize(group, min_step, max_step)
 
-    async def action_pause(self) -> None:
+    def action_save_limits(self) -> None:
+        """Keep the limits of all worker groups."""
+        self.orders.save_limits()
+
+    def action_pause(self) -> None:
         """Pause, or resume what is paused."""
         if self.picture.overview is not None:
             self.orders.pause_or_resume(self.picture.overview)
 
+    # --- keys: machines ----------------------------------------------------------------------------------------------------------
+
+    async def action_show_machine(self) -> None:
+        """All about the machine under the cursor."""
+        if (machine := self.dashboard.machines.current) is not None:
+            await self.push_screen(about_machine(machine, self.moment(), self.size.width))
+
+    async def action_disable_machine(self) -> None:
+        """Take the machine under the cursor out for maintenance. From where the cursor wasn't seen, it is asked about."""
+        if (machine := self.dashboard.machines.current) is not None:
+            task = None if machine.task_id is None else self.picture.tasks.get(machine.task_id)
+            await self.orders.disable_machine(machine, task, ask=not self.dashboard.machines.has_focus)
+
+    def action_enable_machine(self) -> None:
+        """Bring the machine under the cursor back."""
+        if (machine := self.dashboard.machines.current) is not None:
+            self.orders.enable_machine(machine)
+
     # --- keys: the screen --------------------------------------------------------------------------------------------------------
-
-    async def action_filter(self) -> None:
-        """Ask what to search for."""
-        if isinstance(self.screen, Dashboard):
-            hint = "Part of a name, or the beginning of a SHA-256 (six digits at least). Empty shows all."
-            await self.push_screen(Prompt("Filter", hint, self.dashboard.needle), self._filter_chosen)
-
-    def _filter_chosen(self, needle: str | None) -> None:
-        if needle is not None:
-            self.dashboard.filter(needle)
-
-    def action_next_view(self) -> None:
-        """The next of the views of the task table."""
-        self.dashboard.next_view()
-
-    def action_zoom(self) -> None:
-        """Timelines over another length of time."""
-        self.dashboard.timelines.zoom()
 
     async def action_help(self) -> None:
         """All keys."""
@@ -249,9 +262,9 @@ class MalboxApp(App[ShutdownMode]):
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """The palette: what the keys do."""
-        for group in (keys.DASHBOARD, keys.EVERYWHERE):
-            for key in group:
-                yield SystemCommand(key.help, f"Key: {key.shown}", lambda key=key: self._run_chosen(key.action))
+        groups = (keys.DASHBOARD, keys.MACHINES) if screen is self.dashboard else (keys.TASK_SCREEN,)
+        for key in offered(self, screen, *groups, keys.EVERYWHERE):
+            yield SystemCommand(key.help, f"Key: {key.shown}", lambda key=key: self._run_chosen(key.action))
 
     async def _run_chosen(self, action: str) -> None:
         """What was chosen in the palette, once, although a double click chooses it twice."""
@@ -261,46 +274,9 @@ class MalboxApp(App[ShutdownMode]):
 
     # --- leaving -----------------------------------------------------------------------------------------------------------------
 
-    async def action_ask_quit(self) -> None:
-        """Leave; when something runs at this moment, ask what is to become of it."""
-        with suppress(EngineStopped):
-            await self.feed.refresh()
-        if self._leaving is not None:
-            await self._ask_how_to_leave("The engine is stopping. Stop it harder?")
-        elif self._tasks_running():
-            await self._ask_how_to_leave("Leave the console?")
-        else:
-            self.leave(ShutdownMode.GIVE_BACK)
-
     async def action_quit(self) -> None:
-        """As the palette and Textual's own key say it."""
-        await self.action_ask_quit()
-
-    def leave(self, mode: ShutdownMode) -> None:
-        """Stop the engine; the console stays until it has ended."""
-        self._leaving = mode
-        self._around.on_leave(mode)
-
-    async def _ask_how_to_leave(self, title: str) -> None:
-        running = self._tasks_running()
-        lines = [plain(f"{running} {'task is' if running == 1 else 'tasks are'} being worked on.")]
-        lines.append(plain("Waiting tasks are kept for the next start in any case."))
-        choices = [
-            Choice("Stay", None),
-            Choice("Finish, then leave", ShutdownMode.DRAIN),
-            Choice("Stop, keep for later", ShutdownMode.GIVE_BACK),
-            Choice("Cancel them", ShutdownMode.CANCEL, harmful=True),
-        ]
-
-        def answered(mode: object) -> None:
-            if isinstance(mode, ShutdownMode):
-                self.leave(mode)
-
-        await self.push_screen(Question(title, lines, choices), answered)
-
-    def _tasks_running(self) -> int:
-        overview = self.picture.overview
-        return 0 if overview is None else sum(overview.counts.get(state, 0) for state in OWNED_STATES)
+        """Leave; when something runs, ask what is to become of it."""
+        await self.leaving.ask()
 
     # --- breaking down -----------------------------------------------------------------------------------------------------------
 

@@ -10,12 +10,23 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
-from malbox_tui.model.queries import TaskRecord
+from malbox_tui.model.queries import TaskRecord, Waiting
 from malbox_tui.model.report import Verdict
 from malbox_tui.model.task import Task, TaskState
 from malbox_tui.tui.glyphs import STATES, VERDICTS
 from malbox_tui.tui.moment import Moment
-from malbox_tui.tui.text import clock_time, fit, joined_cells, plain, sentence, short_size, shown, shown_name
+from malbox_tui.tui.text import (
+    clock_time,
+    first_fitting,
+    fit,
+    joined_cells,
+    ordinal,
+    plain,
+    sentence,
+    short_size,
+    shown,
+    shown_name,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,31 +73,45 @@ def name_cell(record: TaskRecord, moment: Moment) -> Text:
 
 
 def note_cell(record: TaskRecord, moment: Moment) -> Text:
-    """What one most wants to know of the task besides: why it waits, what was found, or why it ended as it did."""
+    """What one most wants to know of an ended task besides: what was found, or why it ended as it did."""
     task = record.task
-    if task.state is TaskState.PENDING:
-        return sentence(why_pending(task, moment), moment.tone("muted"))
     if task.verdict is not None and task.verdict.labels:
         return shown(", ".join(task.verdict.labels), moment.tone(VERDICTS[task.verdict.classification].tone))
     if task.state.is_final and task.reason != "Finished.":
         return sentence(task.reason, moment.tone("muted"))
+    if task.machine is not None:
+        return shown(f"on {task.machine}", moment.tone("muted"))
     return plain("")
 
 
-def why_pending(task: Task, moment: Moment) -> str:
-    """Why a pending task waits, in words."""
-    overview = moment.overview
-    if overview is not None and overview.stopping:
-        return "waits: the engine is stopping; kept for the next start"
-    if overview is not None and overview.paused:
-        return f"waits: {overview.paused}"
-    if overview is not None and overview.groups:
-        group = overview.groups[0]
-        if group.max_workers == 0:
-            return "waits: no worker may run (max 0)"
-        if group.busy >= group.max_workers:
-            return f"waits: all {group.max_workers} workers are busy"
-    return "waits for a worker"
+def waits_cell(record: TaskRecord, moment: Moment, room: int) -> Text:
+    """At which place a pending task waits, and why: in as many words as there is room for."""
+    waiting = record.waiting
+    if waiting is None:
+        return plain("waits", moment.tone("muted"))
+    why = short_reason(waiting)
+    if waiting.position is None:
+        return sentence(why, moment.tone("muted"))
+    place = ordinal(waiting.position)
+    forms = [f"{place} · waits: {why}", f"{place} · {why}", *(f"{place} {words}" for words in _shortened(why))]
+    words = first_fitting(forms, room)
+    return sentence(words, moment.tone("muted"))
+
+
+def short_reason(waiting: Waiting) -> str:
+    """Why a task waits, where it is clear that it does: `linux/x64 (2 busy)`."""
+    for beginning in ("waiting for a machine: ", "waiting for "):
+        if waiting.reason.startswith(beginning):
+            return waiting.reason.removeprefix(beginning)
+    return waiting.reason
+
+
+def _shortened(why: str) -> tuple[str, ...]:
+    """What is most worth saying of a reason, from the most words to the fewest."""
+    if why.startswith("all workers of "):
+        return "all workers busy", "workers busy", "all busy"
+    what = why.partition(" (")[0].removeprefix("machine ")
+    return what, what.partition(":")[0], what.partition(",")[0]
 
 
 def kind_cell(record: TaskRecord, moment: Moment) -> Text:
@@ -95,6 +120,7 @@ def kind_cell(record: TaskRecord, moment: Moment) -> Text:
     return plain("—", moment.tone("muted")) if known is None else shown(known.kind)
 
 
+VERDICT = Column("verdict", 16, 1, lambda record, moment: verdict_cell(record.task.verdict, moment))
 NOTE = Column("note", 28, 6, note_cell)
 
 TASK_COLUMNS: tuple[Column, ...] = (
@@ -105,7 +131,7 @@ TASK_COLUMNS: tuple[Column, ...] = (
     Column("size", 6, 5, lambda record, moment: plain(short_size(record.sample.size_bytes), moment.tone("muted")), right=True),
     Column("state", 11, 0, lambda record, moment: state_cell(record.task.state, moment)),
     Column("time", 7, 2, lambda record, moment: age_cell(record.task, moment), right=True),
-    Column("verdict", 16, 1, lambda record, moment: verdict_cell(record.task.verdict, moment)),
+    VERDICT,
     NOTE,
 )
 """The columns of the task table, in their order on the screen."""
@@ -135,14 +161,20 @@ def task_header(width: int, moment: Moment) -> Text:
 
 
 def task_line(record: TaskRecord, width: int, moment: Moment) -> Text:
-    """One row of the task table."""
-    return joined_cells([fit(column.cell(record, moment), cells, right=column.right) for column, cells in columns_for(width)])
+    """One row of the task table. A pending task has neither verdict nor note: it says there why it waits."""
+    columns = columns_for(width)
+    if record.task.state is not TaskState.PENDING:
+        return joined_cells([_cell(record, column, cells, moment) for column, cells in columns])
+    line = [_cell(record, column, cells, moment) for column, cells in columns if column not in (VERDICT, NOTE)]
+    if (room := sum(cells + 1 for column, cells in columns if column in (VERDICT, NOTE)) - 1) > 0:
+        line.append(fit(waits_cell(record, moment, room), room))
+    return joined_cells(line)
 
 
 def line_depends_on(record: TaskRecord, moment: Moment) -> object:
-    """What a task's line depends on besides the task: an equal value means an equal line."""
-    task = record.task
-    if task.state.is_final:
-        return None
-    waits = why_pending(task, moment) if task.state is TaskState.PENDING else None
-    return int(moment.now - task.stage_since), waits
+    """What a task's line depends on besides the record: an equal value means an equal line."""
+    return None if record.task.state.is_final else int(moment.now - record.task.stage_since)
+
+
+def _cell(record: TaskRecord, column: Column, cells: int, moment: Moment) -> Text:
+    return fit(column.cell(record, moment), cells, right=column.right)

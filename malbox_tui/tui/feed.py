@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from malbox_tui.model.events import Event, Gap
 from malbox_tui.model.overview import Overview
-from malbox_tui.model.queries import TaskFilter, TaskQuery, TaskRecord, TaskSort
+from malbox_tui.model.queries import MAX_ROWS, TaskFilter, TaskQuery, TaskRecord, TaskSort
 from malbox_tui.model.task import FINAL_STATES, OWNED_STATES, TaskState
 from malbox_tui.ports import Client
 from malbox_tui.tui.live import LivePicture
@@ -57,6 +57,13 @@ class Feed:
     async def refresh(self) -> None:
         """Ask for the overview again."""
         self._see(await self._client.overview())
+
+    async def learn(self) -> None:
+        """Ask for what the events didn't tell of the tasks at work; nothing is asked when there is nothing to learn."""
+        if unknown := self._picture.unknown_tasks()[:MAX_ROWS]:
+            page = await self._client.query(TaskQuery(where=TaskFilter(task_ids=unknown), limit=len(unknown)))
+            self._picture.learn(page.rows)
+            self.changes.anything = True
 
     def take_changes(self) -> Changes:
         """What changed since the last call."""

@@ -1,4 +1,4 @@
-"""How states and verdicts look: a glyph, a word and a letter beside the colour, so that no colour carries meaning alone.
+"""How states and verdicts look: a glyph and a word beside the colour, so that no colour carries meaning alone.
 
 All glyphs are one cell wide in every terminal; none is an emoji.
 """
@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from malbox_tui.model.machine import MachineState
 from malbox_tui.model.report import Classification
 from malbox_tui.model.task import TaskState
 
@@ -21,6 +22,16 @@ class Look:
     word: str
     letter: str
     tone: str
+
+
+@dataclass(frozen=True, slots=True)
+class MachineLook:
+    """How one state of a machine is shown, and what the state means."""
+
+    glyph: str
+    word: str
+    tone: str
+    meaning: str
 
 
 STATES: Mapping[TaskState, Look] = MappingProxyType(
@@ -45,6 +56,23 @@ VERDICTS: Mapping[Classification, Look] = MappingProxyType(
         Classification.MALICIOUS: Look("!", "malicious", "m", "bad"),
     }
 )
+
+MACHINES: Mapping[MachineState, MachineLook] = MappingProxyType(
+    {
+        MachineState.READY: MachineLook("○", "ready", "good", "clean, and free for a task"),
+        MachineState.LEASED: MachineLook("●", "leased", "running", "a task has it"),
+        MachineState.STARTING: MachineLook("◐", "starting", "preparing", "it comes up for a task"),
+        MachineState.REVERTING: MachineLook("↻", "reverting", "busy", "it is being made clean"),
+        MachineState.QUARANTINED: MachineLook(
+            "!", "quarantined", "bad", "out of service: it can't be proven clean; it is tried again"
+        ),
+        MachineState.DISABLED: MachineLook("⊘", "disabled", "late", "out for maintenance, until it is enabled"),
+        MachineState.MISSING: MachineLook("?", "missing", "bad", "its provider doesn't find it; it is looked for again"),
+    }
+)
+
+OUT_OF_SERVICE = frozenset({MachineState.QUARANTINED, MachineState.MISSING, MachineState.DISABLED})
+"""States in which a machine serves nobody until it is proven clean, or enabled."""
 
 BAR_FULL, BAR_EMPTY = "▓", "░"
 """The two parts of every bar."""

@@ -9,27 +9,32 @@ from rich.text import Text
 from malbox_tui.model.overview import GroupView, Overview
 from malbox_tui.model.task import TaskState
 from malbox_tui.tui.glyphs import STATES
+from malbox_tui.tui.groups import groups_part
 from malbox_tui.tui.moment import Moment
 from malbox_tui.tui.text import joined_cells, plain, short_size, shown
 
 SPARKS = "▁▂▃▄▅▆▇█"
-STRONG_ISOLATION = "bubblewrap"
-"""What an engine calls its isolation when nothing is missing."""
+GAP_CELLS = 3
+"""Between two parts."""
 
 
-def header_line(overview: Overview | None, moment: Moment, width: int, host: str) -> Text:
-    """The one line at the top: as much of it as fits, the most important first."""
+def header_line(overview: Overview | None, chosen: GroupView | None, moment: Moment, width: int, host: str) -> Text:
+    """The one line at the top: as much of it as fits, the most important first. `chosen` is the worker group that keys act on."""
     title = plain(" malbox ", f"bold reverse {moment.tone('accent')}")
     if overview is None:
         return joined_cells([title, plain("connecting…", moment.tone("muted"))])
-    parts = [title, *_notices(overview, moment), *(_group_part(group, moment) for group in overview.groups)]
-    parts += [_queue_part(overview, moment), _ended_part(overview, moment), _rate_part(overview, moment)]
-    parts += [_room_part(overview, moment), shown(host, moment.tone("muted"))]
+    queue, ended = _queue_part(overview, moment), _ended_part(overview, moment)
+    parts = [title]
+    if chosen is not None:
+        room = width - title.cell_len - GAP_CELLS
+        with_queue = room - queue.cell_len - GAP_CELLS
+        parts.append(groups_part(overview, chosen, moment, (with_queue - ended.cell_len - GAP_CELLS, with_queue, room)))
+    parts += [queue, ended, _rate_part(overview, moment), _room_part(overview, moment), shown(host, moment.tone("muted"))]
     line = Text(no_wrap=True, end="")
     for part in parts:
         if not part.plain:
             continue
-        if line.cell_len + part.cell_len + 3 > width:
+        if line.cell_len + part.cell_len + GAP_CELLS > width:
             break
         if line.plain and not line.plain.endswith(" "):
             line.append(" · ", moment.tone("muted"))
@@ -37,24 +42,6 @@ def header_line(overview: Overview | None, moment: Moment, width: int, host: str
             line.append(" ")
         line.append_text(part)
     return line
-
-
-def _notices(overview: Overview, moment: Moment) -> list[Text]:
-    notices = []
-    if overview.stopping:
-        notices.append(plain(f" STOPPING ({overview.stopping.replace('_', ' ')}) ", f"bold reverse {moment.tone('late')}"))
-    elif overview.paused:
-        notices.append(plain(" PAUSED ", f"bold reverse {moment.tone('late')}"))
-    if overview.isolation not in ("", STRONG_ISOLATION):
-        notices.append(plain(" WEAK ISOLATION ", f"bold reverse {moment.tone('bad')}"))
-    return notices
-
-
-def _group_part(group: GroupView, moment: Moment) -> Text:
-    text = plain("workers ", moment.tone("muted"))
-    text.append(f"{group.busy}/{group.active}", "bold")
-    text.append(f" of {group.min_workers}–{group.max_workers}")
-    return text
 
 
 def _queue_part(overview: Overview, moment: Moment) -> Text:

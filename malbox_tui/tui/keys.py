@@ -47,7 +47,15 @@ DASHBOARD: tuple[Key, ...] = (
     Key("task.retry", "r", "app.retry_task", "r", "retry", "Analyse the content of an ended task again, as a new task"),
     Key("task.raise", "plus,equals_sign", "app.priority(1)", "+", "", "Raise the priority of a waiting task"),
     Key("task.lower", "minus", "app.priority(-1)", "-", "", "Lower the priority of a waiting task"),
-    Key("workers.more", "right_square_bracket", "app.resize(0, 1)", "]", "", "One more worker at most (max)"),
+    Key(
+        "workers.group",
+        "w",
+        "screen.next_group",
+        "w",
+        "",
+        "Choose the next worker group: the keys below act on the chosen one (▸)",
+    ),
+    Key("workers.more", "right_square_bracket", "app.resize(0, 1)", "]", "", "One more worker of the group at most (max)"),
     Key(
         "workers.fewer",
         "left_square_bracket",
@@ -58,17 +66,34 @@ DASHBOARD: tuple[Key, ...] = (
     ),
     Key("workers.raise_min", "right_curly_bracket", "app.resize(1, 0)", "}", "", "One more baseline worker (min)"),
     Key("workers.lower_min", "left_curly_bracket", "app.resize(-1, 0)", "{", "", "One baseline worker fewer"),
+    Key(
+        "workers.save",
+        "s",
+        "app.save_limits",
+        "s",
+        "",
+        "Keep min and max of all groups for the next start (* marks what isn't kept)",
+    ),
     Key("pool.pause", "p", "app.pause", "p", "pause", "Pause: no task is taken, what runs goes on. Again: resume"),
     Key(
         "tasks.filter",
         "slash",
-        "app.filter",
+        "screen.filter",
         "/",
         "filter",
         "Show only tasks whose name holds a text, or whose SHA-256 begins with it",
     ),
-    Key("tasks.next_view", "v", "app.next_view", "v", "", "Next view: all, active, waiting, ended, failed"),
-    Key("timelines.zoom", "z", "app.zoom", "z", "", "Timelines over 1, 5 or 30 minutes"),
+    Key("tasks.next_view", "v", "screen.next_view", "v", "", "Next view: all, active, waiting, ended, failed"),
+    Key("timelines.zoom", "z", "screen.zoom", "z", "", "Timelines over 1, 5 or 30 minutes"),
+    Key(
+        "machines.show",
+        "m",
+        "screen.machines",
+        "m",
+        "machines",
+        "Go to the machines (on a small screen they take the place of the timelines); again: back",
+    ),
+    Key("events.show", "l", "screen.events", "l", "", "Go to the event log, likewise; again: back"),
 )
 """What works on the dashboard."""
 
@@ -76,7 +101,7 @@ EVERYWHERE: tuple[Key, ...] = (
     Key("app.help", "question_mark,f1", "app.help", "?", "help", "All keys"),
     Key("app.palette", "ctrl+p", "app.command_palette", "^p", "", "The command palette"),
     Key("app.theme", "t", "app.toggle_dark", "t", "", "Dark or light"),
-    Key("app.quit", "q,ctrl+q", "app.ask_quit", "q", "quit", "Leave: finish, keep or cancel what runs (asks first)"),
+    Key("app.quit", "q,ctrl+q", "app.quit", "q", "quit", "Leave: finish, keep or cancel what runs (asks first)"),
 )
 """What works on every screen but the dialogs."""
 
@@ -90,6 +115,28 @@ TABLE: tuple[Key, ...] = (
 )
 """Moving in a list."""
 
+MACHINES: tuple[Key, ...] = (
+    Key("machine.open", "enter", "app.show_machine", "enter", "about", "All about the machine under the cursor"),
+    Key(
+        "machine.disable",
+        "d",
+        "app.disable_machine",
+        "d",
+        "disable",
+        "Take the machine under the cursor out for maintenance (asks first when a task has it)",
+    ),
+    Key(
+        "machine.enable",
+        "e",
+        "app.enable_machine",
+        "e",
+        "enable",
+        "Bring the machine under the cursor back; it serves when it is proven clean",
+    ),
+    Key("machine.back", "escape", "screen.machines", "esc", "", "Back to the tasks"),
+)
+"""What works on the machines, besides moving, while they have the focus. Keys for tasks don't then."""
+
 TASK_SCREEN: tuple[Key, ...] = (
     Key("task.back", "escape,backspace", "app.back", "esc", "back", "Back to the dashboard"),
     Key("task.cancel_here", "c", "app.cancel_task", "c", "cancel", "Cancel this task (asks first)"),
@@ -99,11 +146,17 @@ TASK_SCREEN: tuple[Key, ...] = (
 
 GROUPS: tuple[tuple[str, tuple[Key, ...]], ...] = (
     ("Dashboard", DASHBOARD),
+    ("Machines", MACHINES),
     ("Lists", TABLE),
     ("One task", TASK_SCREEN),
     ("Everywhere", EVERYWHERE),
 )
 """All keys by where they work, in the order of the help screen."""
+
+TASK_ACTIONS = frozenset({"open_task", "cancel_task", "retry_task", "priority"})
+"""Actions on one task."""
+MACHINE_ACTIONS = frozenset({"show_machine", "disable_machine", "enable_machine"})
+"""Actions on the machine under the cursor."""
 
 
 def bindings(keys: Sequence[Key]) -> list[BindingType]:

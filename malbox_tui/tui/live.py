@@ -13,11 +13,14 @@ from dataclasses import dataclass, field
 import msgspec
 
 from malbox_tui.model import events as news
+from malbox_tui.model.machine import MachineState
 from malbox_tui.model.overview import Overview
 from malbox_tui.model.queries import TaskRecord
 from malbox_tui.model.report import Verdict
 from malbox_tui.model.sample import escape
 from malbox_tui.model.task import TaskState
+from malbox_tui.tui.event_words import LogLine, log_line, machine_line
+from malbox_tui.tui.glyphs import OUT_OF_SERVICE
 
 KEPT_TASKS = 500
 KEPT_LINES = 1000
@@ -28,6 +31,20 @@ _ENDS: dict[type, TaskState] = {
     news.TaskTimedOut: TaskState.TIMED_OUT,
     news.TaskCanceled: TaskState.CANCELED,
 }
+
+_MAKES_TASKS_WAIT = (
+    news.TaskPriorityChanged,
+    news.MachineChanged,
+    news.WorkerStarted,
+    news.WorkerStopped,
+    news.GroupResized,
+    news.PoolPaused,
+    news.PoolResumed,
+    news.StoreFailing,
+    news.StoreWorks,
+    news.EngineStopping,
+)
+"""News after which tasks that wait may do so at another place, or for another reason."""
 
 
 class Span(msgspec.Struct, gc=False):
@@ -52,7 +69,7 @@ class PluginWork:
 
 @dataclass(slots=True)
 class LiveTask:
-    """A task that something happens to, or happened lately. `name` is escaped."""
+    """A task that something happens to, or happened lately. `name` is escaped; `machine` is the one that serves it."""
 
     id: int
     name: str
@@ -61,6 +78,7 @@ class LiveTask:
     worker: str | None = None
     timeout_s: float | None = None
     verdict: Verdict | None = None
+    machine: str | None = None
     plugins: dict[str, PluginWork] = field(default_factory=dict)
 
     @property
@@ -76,16 +94,6 @@ class LiveTask:
         self.state = state
 
 
-@dataclass(frozen=True, slots=True)
-class LogLine:
-    """One line of the event log. `subject` is ours, `detail` may be foreign text."""
-
-    at: float
-    tone: str
-    subject: str
-    detail: str = ""
-
-
 class LivePicture:
     """What the dashboard shows. `apply` and `seed` are the only ways to change it."""
 
@@ -94,12 +102,15 @@ class LivePicture:
         self.tasks: OrderedDict[int, LiveTask] = OrderedDict()
         """By id, in the order in which they came."""
         self.log: deque[LogLine] = deque(maxlen=KEPT_LINES)
+        self._out_of_service: set[str] = set()
+        """Machines that were, and have not been ready since."""
         self.gaps = 0
         """How often news was lost because the console was too slow; everything was read anew then."""
 
     def seed(self, overview: Overview, records: Iterable[TaskRecord]) -> None:
         """Begin from what the engine says of itself and of the tasks at work and ended lately."""
         self.overview = overview
+        self._out_of_service = {machine.name for machine in overview.machines if machine.state in OUT_OF_SERVICE}
         self.tasks.clear()
         for record in sorted(records, key=lambda record: record.task.id):
             self.tasks[record.task.id] = _from_record(record)
@@ -108,32 +119,59 @@ class LivePicture:
         """A newer overview."""
         self.overview = overview
 
+    def unknown_tasks(self) -> tuple[int, ...]:
+        """Tasks at work of which the events didn't tell everything, such as their time limit."""
+        if self.overview is None:
+            return ()
+        held = (task_id for worker in self.overview.workers for task_id in worker.task_ids)
+        return tuple(task_id for task_id in held if (task := self.tasks.get(task_id)) is None or task.timeout_s is None)
+
+    def learn(self, records: Iterable[TaskRecord]) -> None:
+        """Add what the engine's rows tell besides the events."""
+        for record in records:
+            known = self.tasks.get(record.task.id)
+            if known is None and record.task.state.is_owned:
+                self._add(_from_record(record))
+            elif known is not None:
+                known.timeout_s = record.task.timeout_s
+
     def apply(self, event: news.Event) -> bool:
-        """Fold one event in; True when tasks may have come, gone or moved in an order."""
+        """Fold one event in; True when tasks may have come, gone, moved in an order, or wait for another reason."""
         body = event.body
-        line = _line(event)
-        if line is not None:
-            self.log.append(line)
+        self._log(event)
+        if isinstance(body, _MAKES_TASKS_WAIT):
+            return True
         if isinstance(body, news.TaskCreated):
             self._add(LiveTask(body.task_id, body.name, TaskState.PENDING, [Span(TaskState.PENDING, event.at)]))
             return True
         task_id = getattr(body, "task_id", None)
-        if isinstance(body, news.TaskPriorityChanged):
-            return True
         if task_id is None or (task := self.tasks.get(task_id)) is None:
             return task_id is not None and type(body) in _ENDS
         return self._apply_to(task, event)
 
+    def _log(self, event: news.Event) -> None:
+        body = event.body
+        if isinstance(body, news.MachineChanged):
+            line = machine_line(event.at, body, came_back=body.machine in self._out_of_service)
+            if body.state in OUT_OF_SERVICE:
+                self._out_of_service.add(body.machine)
+            elif body.state is MachineState.READY:
+                self._out_of_service.discard(body.machine)
+        else:
+            line = log_line(event)
+        if line is not None:
+            self.log.append(line)
+
     def _apply_to(self, task: LiveTask, event: news.Event) -> bool:
         body, at = event.body, event.at
         if isinstance(body, news.TaskStarting):
-            task.worker = body.worker
+            task.worker, task.machine = body.worker, body.machine
             task.plugins.clear()
             task.move(TaskState.INITIALIZING, at)
         elif isinstance(body, news.TaskStageChanged):
             task.move(body.state, at)
         elif isinstance(body, news.TaskGivenBack):
-            task.worker = None
+            task.worker = task.machine = None
             task.move(TaskState.PENDING, at)
         elif isinstance(body, news.TaskCompleted | news.TaskFailed | news.TaskTimedOut | news.TaskCanceled):
             task.verdict = body.verdict
@@ -165,6 +203,7 @@ def _from_record(record: TaskRecord) -> LiveTask:
     task = record.task
     name = escape(record.sample.names[0].name) if record.sample.names else record.sample.sha256[:12]
     live = LiveTask(task.id, name, task.state, worker=task.worker, timeout_s=task.timeout_s, verdict=task.verdict)
+    live.machine = task.machine
     at = task.stage_since
     live.spans.append(Span(task.state, at, task.finished_at))
     for state in reversed(TaskState):
@@ -173,43 +212,3 @@ def _from_record(record: TaskRecord) -> LiveTask:
             live.spans.insert(0, Span(state, at - spent, at))
             at -= spent
     return live
-
-
-def _line(event: news.Event) -> LogLine | None:
-    body, at = event.body, event.at
-    match body:
-        case news.TaskCreated():
-            return LogLine(at, "muted", f"#{body.task_id} added", body.name)
-        case news.TaskCompleted() if body.verdict is not None and body.verdict.classification.severity >= 2:
-            labels = ", ".join(body.verdict.labels)
-            return LogLine(at, "bad", f"#{body.task_id} {body.verdict.classification}", labels)
-        case news.TaskCompleted():
-            return LogLine(at, "good", f"#{body.task_id} completed", "" if body.reason == "Finished." else body.reason)
-        case news.TaskFailed():
-            return LogLine(at, "bad", f"#{body.task_id} failed", body.reason)
-        case news.TaskTimedOut():
-            return LogLine(at, "late", f"#{body.task_id} timed out", body.reason)
-        case news.TaskCanceled():
-            return LogLine(at, "muted", f"#{body.task_id} canceled", body.reason)
-        case news.TaskGivenBack():
-            return LogLine(at, "late", f"#{body.task_id} given back", body.reason)
-        case news.TaskPriorityChanged():
-            return LogLine(at, "muted", f"#{body.task_id} priority {body.priority}")
-        case news.WorkerStarted():
-            return LogLine(at, "accent", f"worker {body.worker[:8]} started", body.kind)
-        case news.WorkerChanged():
-            return LogLine(at, "accent", f"worker {body.worker[:8]} is {body.kind} now")
-        case news.WorkerStopped():
-            return LogLine(at, "accent", f"worker {body.worker[:8]} left", " ".join((body.reason, body.detail)).strip())
-        case news.GroupResized():
-            return LogLine(at, "accent", f"{body.group}: min {body.min_workers}, max {body.max_workers}")
-        case news.PoolPaused():
-            return LogLine(at, "late", "paused", body.reason)
-        case news.PoolResumed():
-            return LogLine(at, "good", "resumed")
-        case news.EngineStarted():
-            return LogLine(at, "accent", "engine started", f"{body.recovered} tasks recovered" if body.recovered else "")
-        case news.EngineStopping():
-            return LogLine(at, "late", f"engine stopping ({body.mode.replace('_', ' ')})")
-        case _:
-            return None

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from malbox_tui.model.overview import Overview
 from malbox_tui.tui.glyphs import tone
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What cells depend on besides the thing itself: the engine's time, the theme, and the state of the pool."""
+    """What cells depend on besides the thing itself: the engine's time, and the theme."""
 
     now: float
     dark: bool = True
-    overview: Overview | None = None
 
     def tone(self, name: str) -> str:
         """The colour of a tone in this theme."""

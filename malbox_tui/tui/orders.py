@@ -16,18 +16,23 @@ from malbox_tui.model.commands import (
     Action,
     CancelTasks,
     Command,
+    DisableMachines,
+    EnableMachines,
     PausePool,
     ResizeGroup,
     ResumePool,
     RetryTasks,
+    SaveLimits,
     SetPriority,
 )
 from malbox_tui.model.errors import MalboxError
-from malbox_tui.model.overview import Overview
+from malbox_tui.model.machine import MachineView
+from malbox_tui.model.overview import GroupView, Overview
 from malbox_tui.model.queries import TaskRecord
 from malbox_tui.model.task import OWNED_STATES
 from malbox_tui.ports import Client
 from malbox_tui.tui.columns import name_cell
+from malbox_tui.tui.live import LiveTask
 from malbox_tui.tui.moment import Moment
 from malbox_tui.tui.notices import say, say_text
 from malbox_tui.tui.screens.dialogs import Choice, Question
@@ -68,12 +73,41 @@ class Orders:
         """Raise or lower the priority of a waiting task."""
         self._carry_out(SetPriority(task_ids=(record.task.id,), priority=record.task.priority + step))
 
-    def resize(self, overview: Overview, min_step: int, max_step: int) -> None:
-        """Change the limits of the worker group."""
-        if overview.groups:
-            group = overview.groups[0]
-            low, high = group.min_workers + min_step, group.max_workers + max_step
-            self._carry_out(ResizeGroup(group=group.name, min_workers=low, max_workers=high))
+    def resize(self, group: GroupView, min_step: int, max_step: int) -> None:
+        """Change the limits of a worker group."""
+        low, high = group.min_workers + min_step, group.max_workers + max_step
+        self._carry_out(ResizeGroup(group=group.name, min_workers=low, max_workers=high))
+
+    def save_limits(self) -> None:
+        """Keep the limits of all worker groups for the next start."""
+        self._carry_out(SaveLimits())
+
+    async def disable_machine(self, machine: MachineView, task: LiveTask | None, *, ask: bool) -> None:
+        """Take a machine out for maintenance. It is asked first when `ask` says so, and when a task has it, which is `task` if it is
+        known."""
+        if machine.task_id is None and not ask:
+            self._carry_out(DisableMachines(machines=(machine.name,)))
+            return
+        name = shown(machine.name, "bold")
+        if machine.task_id is None:
+            lines = [Text.assemble("Machine ", name, f" is {machine.state.value}; no task has it.")]
+            choice = "Disable it"
+        else:
+            named = Text.assemble(": ", plain(task.name)) if task is not None else plain("")
+            lines = [Text.assemble("Machine ", name, f" serves task {machine.task_id}", named)]
+            lines.append(plain(f"It goes out when task {machine.task_id} is done with it, and gets no other."))
+            choice = f"Disable it after task {machine.task_id}"
+        choices = [Choice("Leave it in service", False), Choice(choice, True, harmful=True)]
+
+        def answered(yes: object) -> None:
+            if yes:
+                self._carry_out(DisableMachines(machines=(machine.name,)))
+
+        await self._app.push_screen(Question("Take this machine out for maintenance?", lines, choices), answered)
+
+    def enable_machine(self, machine: MachineView) -> None:
+        """Bring a machine back into service."""
+        self._carry_out(EnableMachines(machines=(machine.name,)))
 
     def pause_or_resume(self, overview: Overview) -> None:
         """Pause, or resume what is paused."""

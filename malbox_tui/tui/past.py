@@ -9,10 +9,13 @@ from itertools import groupby
 from rich.text import Text
 
 from malbox_tui.model.task import TaskState
+from malbox_tui.tui.event_words import LogLine
 from malbox_tui.tui.glyphs import STATES
-from malbox_tui.tui.live import LiveTask, LogLine
+from malbox_tui.tui.live import LiveTask
 from malbox_tui.tui.moment import Moment
-from malbox_tui.tui.text import clock_time, plain, sentence
+from malbox_tui.tui.text import clock_time, fit, joined_cells, plain, sentence, shown
+
+MACHINE_CELLS = 9
 
 
 def timeline_axis(seconds: float, width: int, moment: Moment) -> Text:
@@ -29,7 +32,7 @@ def timeline_axis(seconds: float, width: int, moment: Moment) -> Text:
 
 def timeline_legend() -> str:
     """What the letters of the bars stand for."""
-    return "  ".join(f"{look.letter} {look.word}" for state, look in STATES.items() if not state.is_final)
+    return " ".join(f"{look.letter} {look.word}" for state, look in STATES.items() if not state.is_final)
 
 
 def timeline_bar(task: LiveTask, seconds: float, width: int, moment: Moment) -> Text:
@@ -56,9 +59,20 @@ def timeline_bar(task: LiveTask, seconds: float, width: int, moment: Moment) -> 
     return line
 
 
+def timeline_label(task: LiveTask, with_name: bool, with_machine: bool, width: int, moment: Moment) -> Text:
+    """What stands before a task's bar: its id, its name where there is room, and the machine that serves it where there is more."""
+    label = plain(f"{task.id:>5}", moment.tone("muted"))
+    if with_name:
+        label.append(f" {task.name}")
+    if not with_machine:
+        return fit(label, width)
+    machine = shown(task.machine or "", moment.tone("preparing"))
+    return joined_cells([fit(label, width - MACHINE_CELLS - 1), fit(machine, MACHINE_CELLS)])
+
+
 def bar_depends_on(task: LiveTask, seconds: float, width: int, moment: Moment) -> tuple[object, ...]:
-    """What a task's bar is made from: equal values mean equal bars."""
-    return _right_end(seconds, width, moment), seconds, task.state, len(task.spans), task.since
+    """What a task's bar and label are made from: equal values mean equal ones."""
+    return _right_end(seconds, width, moment), seconds, task.state, len(task.spans), task.since, task.machine
 
 
 def _right_end(seconds: float, width: int, moment: Moment) -> float:

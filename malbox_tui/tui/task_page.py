@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 
 from rich.text import Text
@@ -10,11 +11,11 @@ from malbox_tui.model.queries import TaskRecord
 from malbox_tui.model.report import PluginRun, PluginStatus
 from malbox_tui.model.sample import Sample
 from malbox_tui.model.task import Task, TaskState
-from malbox_tui.tui.columns import state_cell, verdict_cell, why_pending
+from malbox_tui.tui.columns import state_cell, verdict_cell
 from malbox_tui.tui.glyphs import BAR_EMPTY, BAR_FULL, STATES
 from malbox_tui.tui.live import LiveTask, PluginWork
 from malbox_tui.tui.moment import Moment
-from malbox_tui.tui.text import clock_time, fit, plain, sentence, short_size, shown, shown_name
+from malbox_tui.tui.text import clock_time, fit, labelled, plain, sentence, short_size, shown, shown_name
 
 MAX_LOG_BYTES = 64 * 1024
 MAX_LOG_LINES = 500
@@ -32,11 +33,14 @@ _RUN_TONES = {
 }
 
 
-def task_lines(record: TaskRecord, live: LiveTask | None, moment: Moment, clock: Callable[[float], str]) -> list[Text]:
-    """Everything that is known without reading a result."""
+def task_lines(
+    record: TaskRecord, live: LiveTask | None, moment: Moment, clock: Callable[[float], str], width: int
+) -> list[Text]:
+    """Everything that is known without reading a result; sentences in lines of `width` cells at most."""
     return [
         *_head(record.task, moment),
-        *_about(record.task, moment, clock),
+        *_waits(record, moment, clock, width),
+        *_about(record.task, moment, clock, width),
         plain(""),
         *_sample(record.sample, moment),
         plain(""),
@@ -80,20 +84,50 @@ def _head(task: Task, moment: Moment) -> Iterable[Text]:
         yield _labelled("labels", shown(", ".join(task.verdict.labels)), moment)
 
 
-def _about(task: Task, moment: Moment, clock: Callable[[float], str]) -> Iterable[Text]:
-    if task.state is TaskState.PENDING:
-        yield _labelled("waits", sentence(why_pending(task, moment).removeprefix("waits").lstrip(": ") or "for a worker"), moment)
+def _waits(record: TaskRecord, moment: Moment, clock: Callable[[float], str], width: int) -> Iterable[Text]:
+    """Why a pending task waits, at which place, and since when."""
+    if record.task.state is not TaskState.PENDING:
+        return
+    since = f"since {clock(record.task.stage_since)} ({clock_time(moment.now - record.task.stage_since)})"
+    waiting = record.waiting
+    if waiting is None:
+        yield _labelled("waits", plain(since), moment)
+        return
+    place = "" if waiting.position is None else f" at place {waiting.position} of {waiting.pending}"
+    yield from _told("waits", f"{since}{place}: {waiting.reason}", moment, width)
+
+
+def _about(task: Task, moment: Moment, clock: Callable[[float], str], width: int) -> Iterable[Text]:
     if task.reason:
-        yield _labelled("how" if task.state.is_final else "note", sentence(task.reason), moment)
+        yield from _told("how" if task.state.is_final else "note", task.reason, moment, width)
     if task.ended_by is not None:
         yield _labelled("ended by", plain(task.ended_by.value.replace("_", " ")), moment)
-    yield _labelled("type", shown(f"{task.type}, priority {task.priority}, attempt {max(1, task.attempts)}"), moment)
+    yield _labelled("type", shown(f"{task.type}, priority {task.priority}, {_attempts(task)}"), moment)
+    if task.requires.needs_machine:
+        yield _labelled("needs", shown(str(task.requires)), moment)
+    if task.machine is not None:
+        yield _labelled("machine", shown(task.machine), moment)
+    if task.requires.avoid:
+        failed = Counter(task.requires.avoid)
+        names = ", ".join(name if times == 1 else f"{name} ({times} times)" for name, times in failed.items())
+        yield from _told("failed it", f"{names}; others are tried first", moment, width)
     if task.retry_of is not None:
         yield _labelled("retry of", plain(f"task {task.retry_of}"), moment)
     if task.worker is not None:
         yield _labelled("worker", shown(task.worker[:8]), moment)
     times = [("added", task.created_at), ("started", task.started_at), ("ended", task.finished_at)]
     yield _labelled("times", plain("   ".join(f"{name} {clock(at)}" for name, at in times if at is not None)), moment)
+
+
+def _attempts(task: Task) -> str:
+    attempts = "no attempt yet" if not task.attempts else f"attempt {task.attempts}"
+    crashes = f"{task.crashes} crash{'' if task.crashes == 1 else 'es'} in a row"
+    return f"{attempts}, {crashes}" if task.crashes else attempts
+
+
+def _told(label: str, told: str, moment: Moment, width: int) -> list[Text]:
+    """A sentence of any length."""
+    return labelled(label, sentence(told).plain, (LABEL_CELLS, width), moment.tone("muted"))
 
 
 def _sample(sample: Sample, moment: Moment) -> Iterable[Text]:
@@ -164,7 +198,8 @@ def _work_line(work: PluginWork, moment: Moment) -> Text:
 def _run_lines(run: PluginRun, moment: Moment) -> Iterable[Text]:
     glyph, tone = _RUN_TONES[run.status]
     line = plain(f"{glyph} {run.status.value.replace('_', ' ')}", moment.tone(tone))
-    line.append(f" in {run.seconds:.2f} s", moment.tone("muted"))
+    if run.status is not PluginStatus.SKIPPED:
+        line.append(f" in {run.seconds:.2f} s", moment.tone("muted"))
     if run.verdict is not None:
         line.append("  ")
         line.append_text(verdict_cell(run.verdict, moment))

@@ -10,6 +10,8 @@ from rich.text import Text
 from malbox_tui.model.sample import escape, visible
 
 ELLIPSIS = "…"
+MAX_WRAPPED = 20
+"""The most lines that one sentence gets."""
 
 
 def shown(text: str, style: str = "") -> Text:
@@ -59,6 +61,49 @@ def joined_cells(cells: Sequence[Text], gap: str = " ") -> Text:
             line.append(gap)
         line.append_text(cell)
     return line
+
+
+def first_fitting(phrases: Sequence[str], cells: int) -> str:
+    """The first of the phrases that fits, from the most words to the fewest; the last one when none does."""
+    return next((phrase for phrase in phrases if cell_len(phrase) <= cells), phrases[-1])
+
+
+def wrapped(text: str, cells: int, most: int) -> list[str]:
+    """`text` in lines of `cells` cells at most, broken between words where that is possible; of more than `most` lines the last one
+    kept ends with an ellipsis."""
+    cells = max(cells, 2)
+    pieces = [piece for word in text.split(" ") for piece in (chop_cells(word, cells) if cell_len(word) > cells else [word])]
+    lines = [""]
+    for piece in pieces:
+        longer = f"{lines[-1]} {piece}" if lines[-1] else piece
+        if cell_len(longer) <= cells:
+            lines[-1] = longer
+        else:
+            lines.append(piece)
+    if len(lines) > most:
+        lines[most - 1 :] = [fit(plain(f"{lines[most - 1]} {lines[most]}"), cells).plain.rstrip()]
+        if not lines[-1].endswith(ELLIPSIS):
+            lines[-1] = f"{chop_cells(lines[-1], cells - 1)[0]}{ELLIPSIS}"
+    return lines
+
+
+def labelled(label: str, text: str, cells: tuple[int, int], label_style: str, style: str = "") -> list[Text]:
+    """Safe text behind a label, in as many lines as it takes. `cells` are those of the label, and of the whole line."""
+    first, *others = wrapped(text, cells[1] - cells[0], MAX_WRAPPED)
+    begin = fit(plain(label, label_style), cells[0])
+    begin.append(first, style)
+    return [begin, *(joined_cells([plain(" " * cells[0]), plain(other, style)], "") for other in others)]
+
+
+def ordinal(number: int) -> str:
+    """1st, 2nd, 3rd, 4th, 11th."""
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 task`, `2 tasks`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def clock_time(seconds: float) -> str:

@@ -1,49 +1,147 @@
-"""A worker as cells: what it works on, in which stage and how long it may take; or how long it idles."""
+"""The workers as lines: each with its tasks, in which stage they are and how long they may take; or how long it idles and what it
+could take. Where there are several worker groups, each has a line above its workers; a worker that may hold several tasks has a line
+for each.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from rich.text import Text
 
-from malbox_tui.model.overview import GroupView
+from malbox_tui.model.overview import GroupView, Overview
 from malbox_tui.model.task import TaskState
 from malbox_tui.model.worker import WorkerKind, WorkerState, WorkerView
 from malbox_tui.tui.glyphs import BAR_EMPTY, BAR_FULL, STATES
 from malbox_tui.tui.live import LiveTask
 from malbox_tui.tui.moment import Moment
-from malbox_tui.tui.text import clock_time, fit, joined_cells, plain
+from malbox_tui.tui.text import clock_time, first_fitting, fit, joined_cells, plain, sentence, shown
 
 KIND_FROM_WIDTH = 44
 """Below, the kind of worker gives way to what it does: times and deadlines are not to be cut off."""
+MACHINE_CELLS = 12
 
 
-def worker_line(worker: WorkerView, task: LiveTask | None, group: GroupView | None, moment: Moment, width: int) -> Text:
-    """One worker: id, kind, state, and what it works on with the deadline, or how long it idles."""
-    head = [plain(worker.id[:8], moment.tone("muted"))]
-    if width >= KIND_FROM_WIDTH:
-        head.append(fit(plain("base" if worker.kind is WorkerKind.BASELINE else "demand", moment.tone("muted")), 6))
-    if worker.state is WorkerState.IDLE or worker.task_id is None:
-        head_cells = joined_cells(head).cell_len
-        return fit(joined_cells([*head, _idle_part(worker, group, moment, width - head_cells - 1)]), width)
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What one line is of: a group (`worker` None), a worker, or one task of a worker (`task_id` given) below that worker's line."""
+
+    group: GroupView | None
+    worker: WorkerView | None = None
+    task_id: int | None = None
+
+
+def entries(overview: Overview) -> list[Entry]:
+    """The lines from top to bottom."""
+    groups = {group.name: group for group in overview.groups}
+    found: list[Entry] = []
+    if len(groups) < 2:
+        for worker in overview.workers:
+            found += _of_worker(worker, groups.get(worker.group))
+        return found
+    for group in overview.groups:
+        found.append(Entry(group))
+        for worker in overview.workers:
+            if worker.group == group.name:
+                found += _of_worker(worker, group)
+    for worker in overview.workers:
+        if worker.group not in groups:
+            found += _of_worker(worker, None)
+    return found
+
+
+def _of_worker(worker: WorkerView, group: GroupView | None) -> list[Entry]:
+    tasks = [Entry(group, worker, task_id) for task_id in worker.task_ids] if worker.slots > 1 else []
+    return [Entry(group, worker), *tasks]
+
+
+def worker_line(
+    worker: WorkerView, task: LiveTask | None, group: GroupView | None, stopping: str | None, moment: Moment, width: int
+) -> Text:
+    """One worker: id, kind, and what it works on with the deadline, how many tasks it holds, or how long it idles. `stopping` is how
+    the engine ends, if it does."""
+    head = _head(worker, moment, width)
+    room = width - head.cell_len - 1
+    if worker.task_id is None:
+        about = _leaving_part(worker, group, stopping, moment, room) or _idle_part(worker, group, moment, room)
+    elif worker.slots > 1:
+        about = plain(f"{len(worker.task_ids)} of {worker.slots} tasks")
+        if (leaving := _leaving_part(worker, group, stopping, moment, room - about.cell_len - 1)) is not None:
+            about = joined_cells([about, leaving])
+    else:
+        leaves = _leaves(worker, group, stopping)
+        about = _task_part(worker.task_id, task, worker.since, leaves, moment, room)
+    return fit(joined_cells([head, about]), width)
+
+
+def held_line(task_id: int, task: LiveTask | None, since: float, moment: Moment, width: int) -> Text:
+    """One of several tasks of a worker."""
+    return fit(joined_cells([plain("  "), _task_part(task_id, task, since, (), moment, width - 3)]), width)
+
+
+def _head(worker: WorkerView, moment: Moment, width: int) -> Text:
+    head = shown(worker.id[:8], moment.tone("muted"))
+    if width < KIND_FROM_WIDTH:
+        return head
+    is_baseline = worker.kind is WorkerKind.BASELINE
+    return joined_cells([head, fit(plain("base" if is_baseline else "demand", moment.tone("muted")), 6)])
+
+
+def _task_part(task_id: int, task: LiveTask | None, since: float, notes: Sequence[str], moment: Moment, room: int) -> Text:
+    """Stage, id, and time of a task; what is left goes to one of `notes`, or to its machine and its name."""
     state = STATES[task.state if task is not None and task.state.is_owned else TaskState.INITIALIZING]
-    elapsed = moment.now - (task.spans[-1].start if task is not None and task.spans else worker.since)
-    fixed = joined_cells(
-        [*head, fit(plain(f"{state.glyph} {state.word}", moment.tone(state.tone)), 11), plain(f"#{worker.task_id}", "bold")]
-    )
-    timing = _deadline_part(task, elapsed, moment, width - fixed.cell_len - 1)
-    room = width - fixed.cell_len - timing.cell_len - 2
-    name = plain("") if task is None or room < 4 else fit(plain(task.name), room)
-    return fit(joined_cells([fixed, name, timing]), width)
+    elapsed = moment.now - (task.spans[-1].start if task is not None and task.spans else since)
+    fixed = joined_cells([fit(plain(f"{state.glyph} {state.word}", moment.tone(state.tone)), 11), plain(f"#{task_id}", "bold")])
+    timing = _deadline_part(task, elapsed, moment, room - fixed.cell_len - 1)
+    left = room - fixed.cell_len - timing.cell_len - 2
+    return joined_cells([fixed, _what(task, notes, moment, left), timing])
+
+
+def _what(task: LiveTask | None, notes: Sequence[str], moment: Moment, room: int) -> Text:
+    if room < 4:
+        return plain(" " * max(0, room))
+    if notes:
+        return fit(plain(first_fitting([*notes, ""], room), moment.tone("late")), room)
+    if task is None:
+        return plain(" " * room)
+    if task.machine is None:
+        return fit(plain(task.name), room)
+    machine = shown(task.machine, moment.tone("preparing"))
+    machine = fit(machine, min(machine.cell_len, MACHINE_CELLS, room))
+    return fit(joined_cells([machine, plain(task.name)]), room)
+
+
+def _leaving_part(worker: WorkerView, group: GroupView | None, stopping: str | None, moment: Moment, room: int) -> Text | None:
+    """Why it takes nothing more; None when it stays."""
+    leaves = _leaves(worker, group, stopping)
+    return plain(first_fitting(leaves, room), moment.tone("late")) if leaves else None
+
+
+def _leaves(worker: WorkerView, group: GroupView | None, stopping: str | None) -> Sequence[str]:
+    """That it leaves and why, from the most words to the fewest; empty when it stays."""
+    if worker.state is not WorkerState.LEAVING:
+        return ()
+    if stopping is not None:
+        return "◌ leaves: the engine stops", "◌ leaves: stopping", "◌ leaves"
+    if group is not None and group.active > group.max_workers:
+        return f"◌ leaves: max {group.max_workers}", "◌ leaves"
+    return ("◌ leaves",)
 
 
 def _idle_part(worker: WorkerView, group: GroupView | None, moment: Moment, room: int) -> Text:
-    """How long it idles and, of a demand worker, when it leaves: in as many words as there is room for, that time last of all."""
+    """How long it idles, when a demand worker leaves, and what it could take: in as many words as there is room for, the time at which
+    it leaves last of all."""
     idle = max(0.0, moment.now - worker.since)
     words = [f"○ idle {clock_time(idle)}", "○ idle"]
     if worker.kind is WorkerKind.DEMAND and group is not None:
         left = clock_time(group.idle_timeout_s - idle)
         words = [f"{words[0]}, leaves in {left}", f"○ idle, leaves in {left}", f"○ leaves in {left}", f"○ {left} left", *words]
-    fitting = next((text for text in words if len(text) <= room), words[-1])
-    return plain(fitting, moment.tone("muted"))
+    text = plain(first_fitting(words, room), moment.tone("muted"))
+    notes = [worker.note, worker.note.removeprefix("could take ")] if worker.note else []
+    fitting = first_fitting([*(f" · {sentence(note).plain}" for note in notes), ""], room - text.cell_len)
+    text.append(fitting)
+    return text
 
 
 def _deadline_part(task: LiveTask | None, elapsed: float, moment: Moment, room: int) -> Text:
@@ -53,7 +151,7 @@ def _deadline_part(task: LiveTask | None, elapsed: float, moment: Moment, room: 
     cells = 10 if room >= 34 else 5
     if room < 17:
         return plain(f"{clock_time(elapsed)}/{clock_time(task.timeout_s)}")
-    full = min(cells, int(cells * elapsed / task.timeout_s))
+    full = max(0, min(cells, int(cells * elapsed / task.timeout_s)))
     colour = moment.tone("bad" if left < 0.1 * task.timeout_s else "running")
     text = plain(f"{clock_time(elapsed)} ")
     text.append(BAR_FULL * full, colour)

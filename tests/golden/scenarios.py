@@ -32,6 +32,7 @@ from malbox_tui.model.task import EndedBy, TaskState
 from malbox_tui.model.worker import StopReason, WorkerKind
 from malbox_tui.tui.app import MalboxApp
 from malbox_tui.tui.themes import LIGHT
+from tests.golden import fleet
 from tests.tui.scripted import (
     MALICIOUS,
     SUSPICIOUS,
@@ -305,5 +306,24 @@ SCENES: tuple[Scene, ...] = (
     Scene("add-80x24", SMALL, told, ["a", "slash", "s"]),
     Scene("refused-80x24", SMALL, answering, ["right_curly_bracket"]),
     Scene("hostile-names-120x40", NORMAL, hostile),
+    Scene("fleet-80x24", SMALL, fleet.fleet),
+    Scene("fleet-machines-80x24", SMALL, fleet.fleet, ["w", "m", "down", "down", "down"]),
+    Scene("fleet-events-80x24", SMALL, fleet.fleet, ["l"]),
+    Scene("fleet-machines-60x18", NARROW, fleet.fleet, ["m"]),
+    Scene("fleet-120x40", NORMAL, fleet.fleet, ["w"], in_readme=True),
+    Scene("fleet-160x48", WIDE, fleet.fleet, ["m"]),
+    Scene("fleet-light-120x40", NORMAL, fleet.fleet, before=_light),
+    Scene("store-trouble-80x24", SMALL, fleet.trouble),
+    Scene("store-trouble-120x40", NORMAL, fleet.trouble),
+    Scene("draining-100x30", (100, 30), fleet.draining),
+    Scene("machine-question-80x24", SMALL, fleet.fleet, ["m", "down", "d"]),
+    Scene("machine-about-80x24", SMALL, fleet.fleet, ["m", "down", "down", "down", "enter"]),
+    Scene("quit-question-fleet-80x24", SMALL, fleet.fleet, ["q"]),
+    Scene("task-waits-80x24", SMALL, fleet.failed_before, ["enter"], _at_task(437)),
+    Scene("task-skipped-120x40", NORMAL, fleet.failed_before, ["enter"], _at_task(430)),
+    Scene("many-slots-120x40", NORMAL, fleet.many_slots),
+    Scene("many-slots-80x24", SMALL, fleet.many_slots),
+    Scene("many-groups-80x24", SMALL, fleet.many_groups, ["w", "w"]),
+    Scene("many-groups-160x48", WIDE, fleet.many_groups, ["w"]),
 )
 """Every picture, by name."""

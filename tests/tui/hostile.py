@@ -12,11 +12,12 @@ import msgspec
 
 from malbox_tui.model import events as news
 from malbox_tui.model.commands import Command, CommandOutcome
+from malbox_tui.model.machine import BUSY_STATES, MachineState
 from malbox_tui.model.report import Classification, Identification, PluginStatus, Verdict
 from malbox_tui.model.sample import SampleName, escape
-from malbox_tui.model.task import EndedBy, TaskState
+from malbox_tui.model.task import EndedBy, RequirementClass, TaskState
 from malbox_tui.model.worker import StopReason, WorkerKind
-from tests.tui.scripted import ScriptedClient, plugin_run, record, reference, sample, task, worker
+from tests.tui.scripted import ScriptedClient, group, machine, plugin_run, record, reference, sample, task, worker
 
 TERMINAL: tuple[str, ...] = (
     "\x1b]52;c;cHduZWQ=\x07osc52",
@@ -106,7 +107,7 @@ def report(text: str) -> bytes:
 
 def engine(texts: Sequence[str] = ALL) -> ScriptedClient:
     """An engine whose every word is hostile: a task for each text, ended, waiting and at work, and news of all kinds."""
-    records, results, told, workers = [], {}, [], []
+    records, results, told, workers, machines, reasons = [], {}, [], [], [], {}
     for number, text in enumerate(texts, 1):
         name = text.encode("utf-8", "surrogateescape")
         state = tuple(TaskState)[number % len(TaskState)]
@@ -130,10 +131,30 @@ def engine(texts: Sequence[str] = ALL) -> ScriptedClient:
             identification=Identification(text, text, text, text, text),
             names=(SampleName(name, b"/in/" + name), SampleName(b"second " + name, name)),
         )
-        held_task = task(number, state, reason=text, verdict=verdict, plugins=(run,), type=text, worker=text)
+        requires = RequirementClass(text, text, text, (text,), text, (text, text))
+        held_task = task(
+            number, state, reason=text, verdict=verdict, plugins=(run,), type=text, requires=requires, worker=text, machine=text
+        )
+        reasons[number] = f"waiting for a machine: {text}"
+        machine_state = tuple(MachineState)[number % len(MachineState)]
+        holds = number if machine_state in BUSY_STATES else None
+        machines.append(
+            machine(
+                text,
+                machine_state,
+                provider=text,
+                platform=text,
+                arch=text,
+                tags=(text, text),
+                reason=text,
+                failures=1,
+                task_id=holds,
+            )
+        )
         records.append(msgspec.structs.replace(record(number), task=held_task, sample=held))
         if state.is_owned:
-            workers.append(worker(number % 200, number, id=text, group=text))
+            workers.append(worker(number % 200, number, id=text, group=text, slots=1 + number % 2))
+            workers.append(worker(number % 200, id=text, group=text, note=f"could take {text}"))
         told += _news(number, text, escape(name))
     return ScriptedClient(
         records,
@@ -141,6 +162,10 @@ def engine(texts: Sequence[str] = ALL) -> ScriptedClient:
         told=told,
         results=results,
         answer=lambda command: _refusal(command, texts),
+        reasons=reasons,
+        groups=tuple(group(text, takes=text) for text in dict.fromkeys(texts)),
+        machines=machines,
+        troubles=texts[:3],
         paused=texts[0],
         isolation=texts[-1],
     )
@@ -154,7 +179,7 @@ def _news(number: int, text: str, name: str) -> list[news.EventBody]:
     verdict = Verdict(Classification.MALICIOUS, 100, None, (text,))
     return [
         news.TaskCreated(task_id=number, sha256="0" * 64, type=text, priority=1, name=name),
-        news.TaskStarting(task_id=number, worker=text, attempt=1),
+        news.TaskStarting(task_id=number, worker=text, attempt=1, machine=text),
         news.TaskStageChanged(task_id=number, state=TaskState.RUNNING),
         news.PluginStarted(task_id=number, plugin=text),
         news.PluginProgress(task_id=number, plugin=text, fraction=0.5, message=text),
@@ -162,6 +187,9 @@ def _news(number: int, text: str, name: str) -> list[news.EventBody]:
         news.WorkerStopped(worker=text, group=text, reason=StopReason.ERROR, detail=text),
         news.GroupResized(group=text, min_workers=1, max_workers=2),
         news.PoolPaused(reason=text),
+        news.MachineChanged(machine=text, state=MachineState.QUARANTINED, reason=text),
+        news.MachineChanged(machine=text, state=MachineState.READY),
+        news.StoreFailing(problem=text),
         news.TaskGivenBack(task_id=number, reason=text, crashes=1),
         news.TaskFailed(task_id=10_000 + number, ended_by=EndedBy.PLUGIN_ERROR, reason=text),
         news.TaskCompleted(task_id=20_000 + number, ended_by=EndedBy.FINISHED, reason=text, verdict=verdict),

@@ -18,8 +18,9 @@ import msgspec
 from malbox_tui.model.commands import Command, CommandOutcome, ShutdownMode
 from malbox_tui.model.errors import MalboxError, StoreError
 from malbox_tui.model.events import Event, EventBody, Gap, Position
+from malbox_tui.model.machine import MachineState, MachineView
 from malbox_tui.model.overview import GroupView, Overview
-from malbox_tui.model.queries import MAX_ROWS, TaskPage, TaskQuery, TaskRecord, TaskSort
+from malbox_tui.model.queries import MAX_ROWS, TaskPage, TaskQuery, TaskRecord, TaskSort, Waiting
 from malbox_tui.model.report import (
     REPORT_RESULT,
     Classification,
@@ -77,11 +78,11 @@ def plugin_run(
     name: str = "file-type",
     status: PluginStatus = PluginStatus.COMPLETED,
     *,
-    results: Iterable[ResultRef] = (),
+    results: Iterable[ResultRef] | None = None,
     **changes: Any,
 ) -> PluginRun:
     """One plugin's run on a task."""
-    run = PluginRun(name, "0.1.0", status, 0.25, tuple(results) or (reference(task_id, name),))
+    run = PluginRun(name, "0.1.0", status, 0.25, (reference(task_id, name),) if results is None else tuple(results))
     return msgspec.structs.replace(run, **changes)
 
 
@@ -149,16 +150,27 @@ def worker(number: int, task_id: int | None = None, *, ago_s: float = 12.0, **ch
     return msgspec.structs.replace(given, **changes)
 
 
+def group(name: str = "default", **changes: Any) -> GroupView:
+    """A worker group; `overview` counts its workers."""
+    given = GroupView(name=name, min_workers=2, max_workers=4, active=0, busy=0, idle_timeout_s=60.0, takes="any task")
+    return msgspec.structs.replace(given, **changes)
+
+
+def machine(name: str, state: MachineState = MachineState.READY, *, ago_s: float = 41.0, **changes: Any) -> MachineView:
+    """A machine that entered its state `ago_s` before `NOW`."""
+    given = MachineView(name=name, provider="libvirt", platform="windows", arch="x64", state=state, since=NOW - ago_s)
+    return msgspec.structs.replace(given, **changes)
+
+
 def overview(records: Iterable[TaskRecord] = (), workers: Sequence[WorkerView] = (), *, seq: int = 0, **changes: Any) -> Overview:
     """The engine at `NOW`, with the counts that follow from its tasks and workers."""
-    busy = sum(view.state is WorkerState.BUSY for view in workers)
-    group = GroupView(name="default", min_workers=2, max_workers=4, active=len(workers), busy=busy, idle_timeout_s=60.0)
+    groups = [_with_counts(given, workers) for given in changes.pop("groups", (group(),))]
     counted = Counter(row.task.state for row in records)
     given = Overview(
         clock=NOW,
         position=Position(ENGINE_ID, 1, seq),
         counts={state: counted[state] for state in TaskState},
-        groups=(group,),
+        groups=tuple(groups),
         workers=tuple(workers),
         isolation="bubblewrap",
         ended_per_minute=(0, 2, 5, 3, 7, 4, 6, 5),
@@ -167,11 +179,17 @@ def overview(records: Iterable[TaskRecord] = (), workers: Sequence[WorkerView] =
     return msgspec.structs.replace(given, **changes)
 
 
+def _with_counts(given: GroupView, workers: Sequence[WorkerView]) -> GroupView:
+    members = [view for view in workers if view.group == given.name]
+    return msgspec.structs.replace(given, active=len(members), busy=sum(bool(view.task_ids) for view in members))
+
+
 class ScriptedClient(Client):
     """An engine that holds what it was given. What is asked of it is kept, and answered as the script says.
 
-    `results` maps a result's path to its content, or to what reading it raises. `answer` says what becomes of a command. `told` are the
-    events that happen as soon as somebody follows them.
+    `reasons` says by id why pending tasks wait; at which place follows from their priority and id. `results` maps a result's path
+    to its content, or to what reading it raises. `answer` says what becomes of a command. `told` are the events that happen as soon
+    as somebody follows them.
     """
 
     def __init__(
@@ -182,12 +200,16 @@ class ScriptedClient(Client):
         told: Sequence[EventBody] = (),
         results: Mapping[str, bytes | MalboxError] | None = None,
         answer: Callable[[Command], CommandOutcome] | None = None,
+        reasons: Mapping[int, str] | None = None,
         **engine: Any,
     ) -> None:
         """`engine` are values of the overview."""
         self.records = {row.task.id: row for row in records}
         self.workers = tuple(workers)
         self.results = dict(results or {})
+        self.reasons = dict(reasons or {})
+        self.fails: StoreError | None = None
+        """What reading the tasks raises."""
         self.commands: list[Command] = []
         self.offered: list[SampleName] = []
         self.queries: list[TaskQuery] = []
@@ -255,12 +277,29 @@ class ScriptedClient(Client):
     async def query(self, query: TaskQuery) -> TaskPage:
         """See `Client`."""
         self.queries.append(query)
+        if self.fails is not None:
+            raise self.fails
         rows = sorted((row for row in self.records.values() if _matches(row, query)), key=lambda row: _place(row, query.sort))
         offset, limit = query.offset, min(query.limit, MAX_ROWS)
         ids = [row.task.id for row in rows]
         if query.around in ids:
             offset = max(0, ids.index(query.around) - limit // 2)
-        return TaskPage(rows=tuple(rows[offset : offset + limit]), total=len(rows), offset=offset, clock=NOW)
+        window = rows[offset : offset + limit]
+        return TaskPage(rows=self._explained(window), total=len(rows), offset=offset, clock=NOW)
+
+    def _explained(self, rows: Sequence[TaskRecord]) -> tuple[TaskRecord, ...]:
+        """The rows, those of pending tasks with why they wait."""
+        pending = sorted((row for row in self.records.values() if row.task.state is TaskState.PENDING), key=_in_queue)
+        places = {row.task.id: place for place, row in enumerate(pending, 1)}
+        return tuple(
+            msgspec.structs.replace(row, waiting=Waiting(self._reason(row), place, len(places), row.task.stage_since))
+            if (place := places.get(row.task.id)) is not None
+            else row
+            for row in rows
+        )
+
+    def _reason(self, row: TaskRecord) -> str:
+        return self.reasons.get(row.task.id, "all workers of default are busy (4 of 4)")
 
     async def read(self, reference: ResultRef, max_bytes: int) -> bytes:
         """See `Client`."""
@@ -348,6 +387,10 @@ def _place(row: TaskRecord, sort: TaskSort) -> tuple[float, float]:
             return given.finished_at if given.finished_at is not None else float("inf"), given.id
         case _:
             return given.id, 0
+
+
+def _in_queue(row: TaskRecord) -> tuple[float, float]:
+    return _place(row, TaskSort.QUEUE)
 
 
 async def _nothing() -> AsyncIterator[bytes]:

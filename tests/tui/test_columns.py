@@ -11,7 +11,7 @@ from rich.text import Text
 
 from malbox_tui.model.events import Position
 from malbox_tui.model.overview import GroupView, Overview
-from malbox_tui.model.queries import TaskRecord
+from malbox_tui.model.queries import TaskRecord, Waiting
 from malbox_tui.model.report import Classification, Verdict
 from malbox_tui.model.sample import Sample, SampleName
 from malbox_tui.model.task import EndedBy, Task, TaskState
@@ -22,7 +22,7 @@ from malbox_tui.tui.columns import (
     columns_for,
     task_header,
     task_line,
-    why_pending,
+    waits_cell,
 )
 from malbox_tui.tui.glyphs import STATES, VERDICTS
 from malbox_tui.tui.header import header_line, sparkline
@@ -43,7 +43,7 @@ OVERVIEW = Overview(
     ended_per_minute=(0, 2, 4),
     free_bytes=118 * 1024**3,
 )
-MOMENT = Moment(now=1000.0, overview=OVERVIEW)
+MOMENT = Moment(now=1000.0)
 
 
 def record(name: bytes = b"invoice.doc", **fields: object) -> TaskRecord:
@@ -99,19 +99,41 @@ def test_every_state_and_verdict_differs_by_glyph_and_word_and_all_are_one_cell_
     assert len({look.letter for look in STATES.values()}) == len(STATES)
 
 
+WAITING = Waiting("waiting for a machine: linux/x64 (2 busy)", 3, 128, 950.0)
+
+
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("width", "words"),
     [
-        ({}, "waits for a worker"),
-        ({"paused": "paused by ana"}, "waits: paused by ana"),
-        ({"stopping": "drain"}, "waits: the engine is stopping; kept for the next start"),
-        ({"groups": (msgspec.structs.replace(GROUP, busy=4, active=4),)}, "waits: all 4 workers are busy"),
-        ({"groups": (msgspec.structs.replace(GROUP, max_workers=0, busy=0, active=0),)}, "waits: no worker may run (max 0)"),
+        (140, "3rd · waits: linux/x64 (2 busy)"),
+        (100, "3rd linux/x64"),
+        (60, "3rd linux/x64"),
     ],
 )
-def test_a_waiting_task_says_why(change: dict[str, object], words: str) -> None:
-    moment = Moment(now=1000.0, overview=msgspec.structs.replace(OVERVIEW, **change))
-    assert why_pending(record().task, moment) == words
+def test_a_waiting_task_says_at_which_place_and_why_as_far_as_there_is_room(width: int, words: str) -> None:
+    row = task_line(msgspec.structs.replace(record(), waiting=WAITING), width, MOMENT)
+    assert words in row.plain
+    assert row.cell_len == task_header(width, MOMENT).cell_len
+
+
+@pytest.mark.parametrize(
+    ("reason", "position", "words"),
+    [
+        ("all workers of default are busy (4 of 4)", 1, "1st · waits: all workers of default are busy (4 of 4)"),
+        ("waiting for machine win10-1: it is disabled", 22, "22nd · waits: machine win10-1: it is disabled"),
+        ("a worker is taking it", None, "a worker is taking it"),
+        ("held: No machine could serve it.", 11, "11th · waits: held: No machine could serve it."),
+    ],
+)
+def test_each_reason_reads_well_behind_the_place(reason: str, position: int | None, words: str) -> None:
+    waiting = Waiting(reason, position, 128, 950.0)
+    assert waits_cell(msgspec.structs.replace(record(), waiting=waiting), MOMENT, 80).plain == words
+
+
+def test_a_line_is_made_anew_when_a_task_waits_at_another_place_or_for_another_reason() -> None:
+    before = msgspec.structs.replace(record(), waiting=WAITING)
+    after = msgspec.structs.replace(record(), waiting=msgspec.structs.replace(WAITING, position=2))
+    assert before != after, "the table compares records"
 
 
 def test_what_was_found_and_how_it_ended_stand_in_the_note() -> None:
@@ -126,27 +148,14 @@ def test_what_was_found_and_how_it_ended_stand_in_the_note() -> None:
 
 @pytest.mark.parametrize("width", [20, 60, 80, 120, 300])
 def test_the_header_never_overflows_and_says_the_most_important_first(width: int) -> None:
-    line = header_line(OVERVIEW, MOMENT, width, "sbx-01")
+    line = header_line(OVERVIEW, GROUP, MOMENT, width, "sbx-01")
     assert line.cell_len <= width
     if width >= 60:
-        assert "workers 2/3 of 1–4" in line.plain
+        assert "default 2/3 of 1–4" in line.plain
         assert "queue 3" in line.plain
     if width == 300:
         assert "118 G free" in line.plain
         assert "sbx-01" in line.plain
-
-
-@pytest.mark.parametrize(
-    ("change", "notice"),
-    [
-        ({"paused": "paused by ana"}, "PAUSED"),
-        ({"stopping": "give_back"}, "STOPPING (give back)"),
-        ({"isolation": "limits only: bubblewrap (bwrap) is not installed"}, "WEAK ISOLATION"),
-    ],
-)
-def test_what_must_not_be_missed_stands_at_the_left_even_on_a_narrow_screen(change: dict[str, object], notice: str) -> None:
-    line = header_line(msgspec.structs.replace(OVERVIEW, **change), MOMENT, 60, "sbx-01")
-    assert notice in line.plain
 
 
 def _worker(**fields: object) -> WorkerView:
@@ -155,8 +164,8 @@ def _worker(**fields: object) -> WorkerView:
 
 
 def test_an_idle_worker_says_when_it_leaves_and_a_baseline_one_does_not() -> None:
-    assert worker_line(_worker(), None, GROUP, MOMENT, 80).plain.rstrip() == "a1b2c3d4 demand ○ idle 0:41, leaves in 0:19"
-    base = worker_line(_worker(kind=WorkerKind.BASELINE), None, GROUP, MOMENT, 80)
+    assert worker_line(_worker(), None, GROUP, None, MOMENT, 80).plain.rstrip() == "a1b2c3d4 demand ○ idle 0:41, leaves in 0:19"
+    base = worker_line(_worker(kind=WorkerKind.BASELINE), None, GROUP, None, MOMENT, 80)
     assert base.plain.rstrip() == "a1b2c3d4 base   ○ idle 0:41"
 
 
@@ -171,7 +180,7 @@ def test_an_idle_worker_says_when_it_leaves_and_a_baseline_one_does_not() -> Non
     ],
 )
 def test_on_a_narrow_screen_an_idle_worker_says_less_but_always_when_it_leaves(width: int, words: str) -> None:
-    line = worker_line(_worker(), None, GROUP, MOMENT, width)
+    line = worker_line(_worker(), None, GROUP, None, MOMENT, width)
     assert line.plain.rstrip() == f"a1b2c3d4 {words}"
     assert line.cell_len == width
 
@@ -179,7 +188,7 @@ def test_on_a_narrow_screen_an_idle_worker_says_less_but_always_when_it_leaves(w
 @pytest.mark.parametrize("width", [30, 36, 50, 80, 120])
 def test_a_busy_worker_shows_its_task_its_stage_and_how_long_it_may_take(width: int) -> None:
     task = LiveTask(431, "invoice_2211.doc", TaskState.RUNNING, [Span(TaskState.RUNNING, 958.0)], timeout_s=300.0)
-    line = worker_line(_worker(state=WorkerState.BUSY, task_ids=(431,)), task, GROUP, MOMENT, width)
+    line = worker_line(_worker(state=WorkerState.BUSY, task_ids=(431,)), task, GROUP, None, MOMENT, width)
     assert line.cell_len == width
     assert "● running" in line.plain
     if width >= 36:

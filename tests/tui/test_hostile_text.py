@@ -122,6 +122,28 @@ async def test_questions_and_refusals_show_hostile_text_as_text() -> None:
             pilot.app.clear_notifications()
 
 
+async def test_machines_and_groups_are_shown_and_asked_about_as_text() -> None:
+    async with console(engine(PAGES), size=(150, 90)) as pilot:
+        app = pilot.app
+        assert isinstance(app, MalboxApp)
+        await pilot.press("m")
+        for _ in PAGES:
+            await pilot.press("enter")
+            await until(pilot, lambda: isinstance(pilot.app.screen, Question))
+            assert "provider" in assert_inert(pilot)
+            await pilot.press("escape", "d")
+            await pilot.pause()
+            assert_inert(pilot)
+            if isinstance(app.screen, Question):
+                await pilot.press("escape")
+            await pilot.press("w", "down")
+            assert_inert(pilot)
+            pilot.app.clear_notifications()
+        await pilot.press("ctrl+p", *"machine")
+        await pilot.pause()
+        assert_inert(pilot)
+
+
 async def test_a_filter_of_hostile_text_is_text() -> None:
     async with console(engine(), ScriptedIntake()) as pilot:
         for text in (*PAGES, "\udcff", "[@click=app.quit]x["):

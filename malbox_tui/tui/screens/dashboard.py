@@ -1,4 +1,4 @@
-"""The dashboard: header, task table, workers, timelines and events on one screen."""
+"""The dashboard: header, task table, workers, machines, timelines and events on one screen."""
 
 from __future__ import annotations
 
@@ -11,15 +11,20 @@ from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
 from textual.widgets import Footer, Static
 
+from malbox_tui.model.overview import Overview
 from malbox_tui.model.queries import TaskFilter
 from malbox_tui.model.task import OWNED_STATES, TaskState
 from malbox_tui.tui import keys
 from malbox_tui.tui.feed import Changes
+from malbox_tui.tui.groups import GroupChoice
 from malbox_tui.tui.live import LivePicture
 from malbox_tui.tui.moment import Moment
 from malbox_tui.tui.past import timeline_legend
+from malbox_tui.tui.screens.dialogs import Prompt
 from malbox_tui.tui.text import plain, sentence
-from malbox_tui.tui.widgets.panes import EventLog, HeaderBar, Timelines, WorkerStrip
+from malbox_tui.tui.widgets.line_view import LineView
+from malbox_tui.tui.widgets.machines import MachinesPane
+from malbox_tui.tui.widgets.panes import Banner, EventLog, HeaderBar, Timelines, WorkerStrip
 from malbox_tui.tui.widgets.task_table import Ask, TaskTable
 
 VIEWS: tuple[tuple[str, frozenset[TaskState] | None], ...] = (
@@ -37,11 +42,17 @@ HOW_TO_BEGIN = (
     "? shows all keys.",
 )
 
+RESIZING = "[ ] max  { } min  s save"
+"""What the border of the workers says of their keys."""
+
+SIGHTS = ("-machines-below", "-events-below")
+"""Classes of a small screen that shows another pane in the place of the timelines."""
+
 NONE_MATCHES = ("No task matches.", "", "v shows another view, / searches for something else.")
 
 
 class Dashboard(Screen[None]):
-    """What an operator looks at. It draws; what keys do is the app's."""
+    """What an operator looks at. Keys that change what is shown are its own; what they order of the engine is the app's."""
 
     BINDINGS: ClassVar[list[BindingType]] = keys.bindings(keys.DASHBOARD)
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (150, "-wide")]  # noqa: RUF012 - as the base declares it
@@ -56,9 +67,13 @@ class Dashboard(Screen[None]):
         self._shown = 0
         self._needle = ""
         self._title: object = None
-        self.header = HeaderBar(picture, moment, host)
+        self._offered = (False, False)
+        self.groups = GroupChoice()
+        self.header = HeaderBar(picture, self.groups, moment, host)
+        self.banner = Banner(picture, moment)
         self.tasks = TaskTable(ask, moment, id="tasks")
-        self.worker_strip = WorkerStrip(picture, moment)
+        self.worker_strip = WorkerStrip(picture, self.groups, moment)
+        self.machines = MachinesPane(picture, moment)
         self.timelines = Timelines(picture, moment)
         self.events = EventLog(picture, moment, clock)
         self._too_small = Static(plain("The terminal is too small: 60×16 at least."), id="too-small")
@@ -66,6 +81,7 @@ class Dashboard(Screen[None]):
     def compose(self) -> ComposeResult:
         """See `Screen`."""
         yield self.header
+        yield self.banner
         yield self._too_small
         with Horizontal(id="panes"):
             with Vertical(id="left"):
@@ -73,12 +89,14 @@ class Dashboard(Screen[None]):
                 yield self.timelines
             with Vertical(id="right"):
                 yield self.worker_strip
+                yield self.machines
                 yield self.events
         yield Footer(compact=True, show_command_palette=False)
 
     def on_mount(self) -> None:
         """Titles, and the focus on the tasks."""
         self.worker_strip.border_title = "Workers"
+        self.worker_strip.border_subtitle = plain(RESIZING)
         self.timelines.border_title = "Timelines"
         self.timelines.border_subtitle = timeline_legend()
         self.events.border_title = "Events"
@@ -89,28 +107,77 @@ class Dashboard(Screen[None]):
         """Draw what changed."""
         if changes.tasks:
             await self.tasks.fetch()
+            self.banner.problem = self.tasks.problem
         self.worker_strip.changed()
+        self.machines.changed()
         self._shown += 1
         if self._shown % 2:
-            for pane in (self.header, self.timelines, self.events):
+            for pane in (self.header, self.banner, self.timelines, self.events):
                 pane.changed()
         self._entitle()
 
     def tick(self) -> None:
         """Draw what moves with time alone."""
-        for pane in (self.header, self.tasks, self.worker_strip, self.timelines, self.events):
+        for pane in (self.header, self.banner, self.tasks, self.worker_strip, self.machines, self.timelines, self.events):
             pane.changed()
         self._entitle()
 
-    def next_view(self) -> None:
+    # --- keys --------------------------------------------------------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """See `Screen`: what there is nothing for is not offered."""
+        overview = self._picture.overview
+        if action == "machines":
+            return overview is not None and bool(overview.machines)
+        if action == "next_group":
+            return overview is not None and len(overview.groups) > 1
+        return True
+
+    def action_next_view(self) -> None:
         """Show the next of the views."""
         self._view = (self._view + 1) % len(VIEWS)
         self._apply()
 
-    def filter(self, needle: str) -> None:
-        """Show only tasks that match; empty: all of the view."""
-        self._needle = needle
-        self._apply()
+    async def action_filter(self) -> None:
+        """Ask what to search for."""
+        hint = "Part of a name, or the beginning of a SHA-256 (six digits at least). Empty shows all."
+        await self.app.push_screen(Prompt("Filter", hint, self._needle), self._filter_chosen)
+
+    def action_zoom(self) -> None:
+        """Timelines over another length of time."""
+        self.timelines.zoom()
+
+    def action_next_group(self) -> None:
+        """Choose the next worker group for the keys that resize one."""
+        if self._picture.overview is not None:
+            self.groups.go_on(self._picture.overview)
+            self.header.changed()
+            self.worker_strip.show_group()
+
+    def action_machines(self) -> None:
+        """Go to the machines, or back to the tasks."""
+        self._turn_to(self.machines, "-machines-below")
+
+    def action_events(self) -> None:
+        """Go to the event log, or back to the tasks."""
+        self._turn_to(self.events, "-events-below")
+
+    def _turn_to(self, pane: LineView, sight: str) -> None:
+        """Focus a pane, which on a small screen takes the place of the timelines; the tasks when it has the focus."""
+        is_there = pane.has_focus
+        for name in SIGHTS:
+            self.set_class(name == sight and not is_there, name)
+        self.call_after_refresh(self.tasks.focus if is_there else pane.focus)
+
+    def show_machines(self) -> None:
+        """Go to the machines, if that is not where the focus is."""
+        if not self.machines.has_focus:
+            self.action_machines()
+
+    def _filter_chosen(self, needle: str | None) -> None:
+        if needle is not None:
+            self._needle = needle
+            self._apply()
 
     @property
     def needle(self) -> str:
@@ -140,6 +207,7 @@ class Dashboard(Screen[None]):
 
     def _entitle(self) -> None:
         overview = self._picture.overview
+        self._offer(overview)
         view = VIEWS[self._view][0]
         title = plain(f"Tasks · {view} {self.tasks.total}")
         if self._needle:
@@ -149,3 +217,12 @@ class Dashboard(Screen[None]):
             self._title = self.tasks.border_title = title
         nothing = overview is None or not any(overview.counts.values())
         self.tasks.hint = HOW_TO_BEGIN if nothing else NONE_MATCHES
+
+    def _offer(self, overview: Overview | None) -> None:
+        """Panes and keys for what there is: machines, several worker groups."""
+        offered = (overview is not None and bool(overview.machines), overview is not None and len(overview.groups) > 1)
+        if offered != self._offered:
+            self._offered = offered
+            self.set_class(offered[0], "-has-machines")
+            self.worker_strip.border_subtitle = plain(f"{'w group  ' if offered[1] else ''}{RESIZING}")
+            self.refresh_bindings()

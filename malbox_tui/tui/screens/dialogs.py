@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
+from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 from textual.app import ComposeResult
@@ -16,6 +17,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Static
 
 from malbox_tui.tui import keys
+from malbox_tui.tui.legend import SIGNS
 from malbox_tui.tui.text import plain
 
 T = TypeVar("T")
@@ -150,11 +152,14 @@ class Help(Dialog[None]):
         self.dismiss(None)
 
 
-def _all_keys() -> Table:
-    table = Table.grid(padding=(0, 2, 0, 0))
+def _all_keys() -> Group:
+    pressed, signs = (Table.grid(padding=(0, 2, 0, 0)) for _ in range(2))
     for title, group in keys.GROUPS:
-        table.add_row(plain(title, "bold"), plain(""))
+        pressed.add_row(plain(title, "bold"), plain(""))
         for key in group:
-            table.add_row(plain(f"  {key.shown}", "bold"), Text(key.help))
-        table.add_row(plain(""), plain(""))
-    return table
+            pressed.add_row(plain(f"  {key.shown}", "bold"), Text(key.help))
+        pressed.add_row(plain(""), plain(""))
+    signs.add_row(plain("Signs", "bold"), plain(""))
+    for sign, meaning in SIGNS:
+        signs.add_row(plain(f"  {sign}", "bold"), Text(meaning))
+    return Group(pressed, signs)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from textual.app import App
 from textual.await_complete import AwaitComplete
 from textual.command import CommandList, CommandPalette
+from textual.screen import Screen
 from textual.worker import Worker
+
+from malbox_tui.tui.keys import Key
 
 
 class Palette(CommandPalette):
@@ -29,3 +34,12 @@ class Palette(CommandPalette):
     def run_worker(self, work: Any, *arguments: Any, **options: Any) -> Worker[Any]:
         """See `DOMNode`."""
         return super().run_worker(work, *arguments, **{**options, "exit_on_error": False})
+
+
+def offered(app: App[Any], screen: Screen[Any], *groups: Sequence[Key]) -> Iterator[Key]:
+    """Those keys that do something on `screen` at this moment; ways back to where one came from are none."""
+    for key in (key for group in groups for key in group):
+        namespace, _, action = key.action.partition("(")[0].partition(".")
+        target = app if namespace == "app" else screen
+        if key.shown != "esc" and hasattr(target, f"action_{action}") and target.check_action(action, ()):
+            yield key

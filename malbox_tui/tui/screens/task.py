@@ -12,7 +12,7 @@ from textual.containers import VerticalScroll
 from textual.screen import Screen
 from textual.widgets import Footer, Static
 
-from malbox_tui.model.errors import MalboxError
+from malbox_tui.model.errors import MalboxError, StoreError
 from malbox_tui.model.queries import TaskFilter, TaskQuery, TaskRecord
 from malbox_tui.model.report import REPORT_RESULT, PluginRun, ResultRef
 from malbox_tui.ports import Client
@@ -24,6 +24,8 @@ from malbox_tui.tui.task_page import MAX_LOG_BYTES, log_lines, task_lines, unrea
 
 MAX_REPORT_BYTES = 1024 * 1024
 LOG_RESULT = "log"
+MARGIN_CELLS = 4
+"""What the page's padding and its scroll bar take."""
 
 
 class TaskScreen(Screen[None]):
@@ -68,7 +70,12 @@ class TaskScreen(Screen[None]):
 
     async def reread(self) -> None:
         """Ask for the task again, and for results that are new."""
-        page = await self._client.query(TaskQuery(where=TaskFilter(task_ids=(self.task_id,))))
+        try:
+            page = await self._client.query(TaskQuery(where=TaskFilter(task_ids=(self.task_id,))))
+        except StoreError as error:
+            if self._record is None:
+                self._page.update(Text("\n").join(unreadable_lines(f"Task {self.task_id}", str(error), self._moment())))
+            return
         if page.rows:
             self._record = page.rows[0]
             for run in self._record.task.plugins:
@@ -80,7 +87,7 @@ class TaskScreen(Screen[None]):
         if self._record is None:
             return
         live = self._picture.tasks.get(self.task_id)
-        lines = task_lines(self._record, live, self._moment(), self._clock)
+        lines = task_lines(self._record, live, self._moment(), self._clock, self.size.width - MARGIN_CELLS)
         for run in self._record.task.plugins:
             for reference in run.results:
                 lines += self._read.get(reference.path, [])

@@ -54,8 +54,13 @@ class LineView(ScrollView):
         return Text()
 
     def cursor_index(self) -> int | None:
-        """The line that is under the cursor."""
+        """The line that is under the cursor; of several, the first."""
         return None
+
+    @property
+    def lines_each(self) -> int:
+        """How many lines the cursor is on."""
+        return 1
 
     def changed(self) -> None:
         """What the view holds changed: draw again those visible lines that look different now."""
@@ -123,7 +128,10 @@ class LineView(ScrollView):
         if y < self.HEADER_LINES:
             return self.header(width), False
         index = self._index_at(y)
-        return (Text(), False) if index is None else (self.line(index, width), index == cursor)
+        return (Text(), False) if index is None else (self.line(index, width), self._is_under(cursor, index))
+
+    def _is_under(self, cursor: int | None, index: int) -> bool:
+        return cursor is not None and cursor <= index < cursor + self.lines_each
 
     def _index_at(self, y: int) -> int | None:
         if y < self.HEADER_LINES:

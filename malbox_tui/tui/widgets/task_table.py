@@ -9,7 +9,7 @@ from rich.text import Text
 from textual.events import Click
 from textual.message import Message
 
-from malbox_tui.model.errors import EngineStopped
+from malbox_tui.model.errors import EngineStopped, StoreError
 from malbox_tui.model.queries import MAX_ROWS, TaskFilter, TaskPage, TaskQuery, TaskRecord, TaskSort
 from malbox_tui.tui import keys
 from malbox_tui.tui.columns import line_depends_on, task_header, task_line
@@ -44,6 +44,8 @@ class TaskTable(LineView, can_focus=True):
         """What is shown is not yet what was asked for last."""
         self._lines: dict[int, tuple[TaskRecord, object, Text]] = {}
         """The line of each task of the window, with what it was made from."""
+        self.problem: str | None = None
+        """Why the tasks couldn't be read when they were asked for last."""
         self.hint: tuple[str, ...] = ()
         """What is shown in the middle when no task matches."""
         self.where = TaskFilter()
@@ -74,12 +76,16 @@ class TaskTable(LineView, can_focus=True):
     async def fetch(self) -> None:
         """Ask for the window again. The cursor stays on its task, and that on its line of the screen.
 
-        An engine that has stopped answers no more: what was seen last stays.
+        An engine that has stopped answers no more, and a store may fail: what was seen last stays.
         """
         try:
             page = await self._window()
         except EngineStopped:
             return
+        except StoreError as error:
+            self.problem = str(error)
+            return
+        self.problem = None
         before = self.cursor_index()
         self._page, self._is_behind = page, False
         self._places = {record.task.id: place for place, record in enumerate(page.rows)}

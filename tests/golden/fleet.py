@@ -1,0 +1,206 @@
+"""Scripted engines with several worker groups and machines, for the scenes that show them."""
+
+from __future__ import annotations
+
+import msgspec
+
+from malbox_tui.model.events import (
+    EventBody,
+    MachineChanged,
+    PoolPaused,
+    StoreFailing,
+    StoreWorks,
+    TaskCreated,
+    TaskGivenBack,
+    WorkerStarted,
+)
+from malbox_tui.model.machine import MachineState, MachineView
+from malbox_tui.model.queries import TaskRecord
+from malbox_tui.model.report import Identification, PluginStatus
+from malbox_tui.model.task import RequirementClass, TaskState
+from malbox_tui.model.worker import WorkerKind, WorkerState, WorkerView
+from tests.tui.scripted import (
+    MALICIOUS,
+    ScriptedClient,
+    group,
+    machine,
+    plugin_run,
+    record,
+    sample,
+    sha256_of,
+    task,
+    worker,
+)
+
+WINDOWS = RequirementClass("dynamic", "windows", "x64")
+OFFICE = RequirementClass("dynamic", "windows", "x64", ("office",))
+LINUX = RequirementClass("dynamic", "linux", "x64")
+
+REASONS = {
+    436: "waiting for a machine: windows/x64, tag office (1 busy, 1 disabled)",
+    437: "waiting for a machine: linux/x64 (1 quarantined)",
+    438: "waiting for machine win7-1: it is disabled (maintenance, by ana)",
+    439: "next in line",
+}
+
+
+def machines() -> tuple[MachineView, ...]:
+    return (
+        machine("win10-1", MachineState.STARTING, ago_s=3.0, task_id=435, tags=("office",)),
+        machine("win10-2", MachineState.LEASED, ago_s=44.0, task_id=432, failures=1, leaving=True),
+        machine("win7-1", MachineState.DISABLED, ago_s=7300.0, arch="x86", tags=("office", "slow"), reason="maintenance, by ana"),
+        machine(
+            "linux-1",
+            MachineState.QUARANTINED,
+            ago_s=130.0,
+            platform="linux",
+            failures=3,
+            reason='the snapshot "clean" is not there: make it, or name another one in the configuration',
+        ),
+        machine("linux-2", MachineState.REVERTING, ago_s=5.0, platform="linux"),
+        machine("played-1", provider="simulated", platform="linux", arch="arm64", tags=("router",)),
+    )
+
+
+def workers() -> tuple[WorkerView, ...]:
+    note = {"note": "could take any task"}
+    return (
+        worker(1, 431, ago_s=42.0),
+        worker(2, ago_s=95.0, **note),
+        worker(3, ago_s=41.0, **note),
+        worker(5, 432, ago_s=44.0, group="windows", kind=WorkerKind.BASELINE),
+        worker(6, 435, ago_s=4.0, group="windows"),
+    )
+
+
+def fleet() -> ScriptedClient:
+    rows = [
+        _row(440, TaskState.PENDING, b"macro.docm", "ole", 1.0, OFFICE, priority=0),
+        _row(439, TaskState.PENDING, b"notes.txt", "text", 1.0, priority=9),
+        _row(438, TaskState.PENDING, b"old installer.exe", "pe", 20.0, RequirementClass("dynamic", pin="win7-1")),
+        _row(437, TaskState.PENDING, b"bot.mips.elf", "elf", 64.0, LINUX),
+        _row(436, TaskState.PENDING, b"invoice.docm", "ole", 72.0, OFFICE, priority=5),
+        _row(435, TaskState.PREPARING_RESOURCES, b"setup (1).exe", "pe", 3.0, OFFICE, machine="win10-1"),
+        _row(432, TaskState.RUNNING, b"dropper.exe", "pe", 41.0, WINDOWS, machine="win10-2"),
+        _row(431, TaskState.RUNNING, b"invoice_2211.doc", "ole", 42.0),
+        _row(430, TaskState.COMPLETED, b"locker.exe", "pe", 20.0, WINDOWS, machine="win10-1", verdict=MALICIOUS),
+        *(record(number, TaskState.COMPLETED, ago_s=900.0 + number) for number in range(395, 430)),
+    ]
+    client = ScriptedClient(
+        rows,
+        workers(),
+        reasons={**REASONS, 440: REASONS[436]},
+        groups=(
+            group("default", min_workers=2, max_workers=4),
+            group(
+                "windows",
+                min_workers=1,
+                max_workers=2,
+                takes="dynamic tasks on windows",
+                priority=9,
+                idle_timeout_s=300.0,
+                saved=False,
+            ),
+        ),
+        machines=machines(),
+    )
+    news: list[tuple[float, EventBody]] = [
+        (7300.0, MachineChanged(machine="win7-1", state=MachineState.DISABLED, reason="maintenance, by ana")),
+        (240.0, StoreFailing(problem="the disk is full")),
+        (200.0, StoreWorks()),
+        (131.0, MachineChanged(machine="linux-1", state=MachineState.REVERTING, reason="the guest did not answer within 120 s")),
+        (130.0, TaskGivenBack(task_id=437, reason="linux-1 failed it; another machine is tried.", crashes=0)),
+        (130.0, MachineChanged(machine="linux-1", state=MachineState.QUARANTINED, reason='the snapshot "clean" is not there')),
+        (90.0, PoolPaused(reason="paused by ana")),
+        (72.0, _created(436, "invoice.docm")),
+        (64.0, _created(437, "bot.mips.elf")),
+        (44.0, WorkerStarted(worker=worker(6).id, group="windows", kind=WorkerKind.DEMAND)),
+        (20.0, _created(438, "old installer.exe")),
+    ]
+    for ago_s, body in news:
+        client.happens(body, ago_s=ago_s)
+    return client
+
+
+def failed_before() -> ScriptedClient:
+    """A pending task that two machines failed, and an ended one with a plugin that its group keeps out."""
+    client = fleet()
+    client.put(
+        _row(
+            437,
+            TaskState.PENDING,
+            b"bot.mips.elf",
+            "elf",
+            64.0,
+            RequirementClass("dynamic", "linux", "x64", avoid=("linux-1", "linux-2")),
+            attempts=0,
+            crashes=1,
+            reason="linux-2 failed it: the guest did not answer within 120 s.",
+        )
+    )
+    client.reasons[437] = "waiting for a machine: linux/x64 (1 quarantined, 1 reverting, 2 failed it before)"
+    skipped = plugin_run(
+        430, "yara-x", PluginStatus.SKIPPED, results=[], seconds=0.0, reason="The worker group windows denies it."
+    )
+    row = client.records[430]
+    client.put(TaskRecord(msgspec.structs.replace(row.task, plugins=(plugin_run(430), skipped)), row.sample))
+    return client
+
+
+def trouble() -> ScriptedClient:
+    """A store that takes nothing, while the pool is paused as well."""
+    client = fleet()
+    problem = (
+        "database or disk is full (13) in /var/lib/malbox-tui/store.sqlite: free some room on that disk, and it goes on by itself"
+    )
+    client._engine.update(
+        paused="paused by ana; the store takes nothing",
+        troubles=(f"The store takes nothing: {problem}",),
+        free_bytes=12 * 1024**2,
+    )
+    return client
+
+
+def draining() -> ScriptedClient:
+    client = fleet()
+    client._engine["stopping"] = "drain"
+    client.workers = tuple(msgspec.structs.replace(view, state=WorkerState.LEAVING) for view in client.workers if view.task_ids)
+    return client
+
+
+def many_slots() -> ScriptedClient:
+    """A worker with eight slots, one that is to leave, and an idle one."""
+    rows = [_row(number, TaskState.RUNNING, b"sample-%d.exe" % number, "pe", 10.0 + number - 400) for number in range(400, 408)]
+    views = (
+        worker(1, ago_s=17.0, task_ids=tuple(range(400, 406)), slots=8, state=WorkerState.BUSY),
+        worker(2, ago_s=17.0, task_ids=(406, 407), slots=8, state=WorkerState.LEAVING),
+        worker(3, ago_s=3.0, slots=8, note="could take any task"),
+    )
+    return ScriptedClient(rows, views, groups=(group("default", min_workers=1, max_workers=2, slots=8),))
+
+
+def many_groups() -> ScriptedClient:
+    """More groups than a header has room for."""
+    names = ("default", "windows", "linux-office", "archives", "nightly-and-everything-else")
+    views = tuple(worker(number, group=name, note="could take any task") for number, name in enumerate(names, 1))
+    groups = tuple(group(name, min_workers=0, max_workers=3, saved=name != "archives") for name in names)
+    return ScriptedClient([record(1), record(2)], views, groups=groups)
+
+
+def _row(
+    number: int,
+    state: TaskState,
+    name: bytes,
+    kind: str,
+    ago_s: float,
+    requires: RequirementClass | None = None,
+    **changes: object,
+) -> TaskRecord:
+    needs = {} if requires is None else {"requires": requires, "type": requires.task_type}
+    return TaskRecord(
+        task(number, state, ago_s=ago_s, **needs, **changes), sample(number, name, identification=Identification(kind))
+    )
+
+
+def _created(number: int, name: str) -> TaskCreated:
+    return TaskCreated(task_id=number, sha256=sha256_of(number), type="dynamic", priority=1, name=name)
