@@ -149,8 +149,11 @@ def the_best_startable_task_goes_first(facts: Facts) -> str | None:
 
 
 def the_preferred_group_is_used(facts: Facts) -> str | None:
-    """A task goes to the group of the highest priority that takes it and had room for it."""
+    """A task goes to the group of the highest priority that takes it and had room for it. A machine that failed the task before is
+    used once more by a group for which no other is in service, whatever other groups wait for."""
     for (place, requires), group, machine in _handed_out(facts):
+        if machine is not None and machine.spec.name in requires.avoid:
+            continue
         for other in facts.view.groups.values():
             if (
                 other.settings.priority > group.settings.priority

@@ -222,6 +222,8 @@ class Plan:
     rates: dict[Fault, float]
     durations: Durations
     hurry: float
+    plugin_s: Span | None
+    """How long each plugin takes; None: as long as it takes in life."""
     contents: int
     machines: tuple[MachineSettings, ...]
     turn_seed: int = 0
@@ -244,11 +246,13 @@ def plan_of(seed: int) -> Plan:
         epochs.append(_epoch(chance, settings, contents))
         if chance.random() < 0.25:
             settings = _settings(chance, _some(chance, machines))
+    durations, plugin_s = _durations(chance)
     return Plan(
         seed=seed,
         epochs=tuple(epochs),
         rates=_rates(chance),
-        durations=_durations(chance),
+        durations=durations,
+        plugin_s=plugin_s,
         hurry=chance.choice((0.0, 0.0, 0.005, 0.03)),
         contents=contents,
         machines=machines,
@@ -340,6 +344,10 @@ def _scene(chance: Random, settings: Settings, contents: int, length_s: float) -
         ((0.0, Inject(Fault.GUEST_REFUSES)), (0.0, dynamic)),
         ((0.0, Inject(Fault.OUTPUT_TORN)), (0.0, dynamic)),
         ((0.0, dynamic), (2.5, Cancel(where, TaskState.RUNNING, 3, expecting=False, twice=True))),
+        (
+            (0.0, dynamic),
+            *((wait_s, Cancel(where, TaskState.RUNNING, 2, expecting=False, twice=False)) for wait_s in (0.5, 1.0, 1.5)),
+        ),
         ((0.0, Inject(Fault.CHECK_FAILS)), *((wait_s, Disable(where, MachineState.QUARANTINED)) for wait_s in (2.0, 6.0, 12.0))),
         (*missing, *((wait_s, Disable(where, MachineState.MISSING)) for wait_s in (2.0, 6.0, 12.0))),
         (),
@@ -373,7 +381,7 @@ _SELDOM = (
     Fault.RESULTS_SLOW,
 )
 """What chance alone reaches too rarely."""
-_RAREST = (Fault.OUTPUT_FLOODS, Fault.OUTPUT_TORN, Fault.GUEST_REFUSES)
+_RAREST = (Fault.OUTPUT_FLOODS, Fault.OUTPUT_TORN, Fault.GUEST_REFUSES, Fault.PLUGIN_DEAF)
 _INJECTED = (*GUEST_FAULTS, *BENCH_FAULTS, *Fault, *_SELDOM, *_SELDOM, *_SELDOM, *_RAREST, *_RAREST, *_RAREST)
 
 _WEIGHTS: tuple[tuple[type, int], ...] = (
@@ -482,17 +490,17 @@ def _rates(chance: Random) -> dict[Fault, float]:
     return rates
 
 
-def _durations(chance: Random) -> Durations:
-    """Nothing takes any time, or all things take times on the grid, or as in life but faster."""
+def _durations(chance: Random) -> tuple[Durations, Span | None]:
+    """Nothing takes any time, or all things take times on the grid, or as in life but faster; and how long plugins take then."""
     kind = chance.choice(("none", "grid", "grid", "life"))
     if kind == "life":
-        return Durations(execute=(0.5, 4.0), boot=(0.5, 3.0), revert=(0.2, 1.0), slow=(3.0, 12.0))
+        return Durations(execute=(0.5, 4.0), boot=(0.5, 3.0), revert=(0.2, 1.0), slow=(3.0, 12.0)), None
     unit = 0.0 if kind == "none" else GRID_S
 
     def exactly(times: int) -> Span:
         return (unit * times, unit * times)
 
-    return Durations(
+    durations = Durations(
         check=exactly(0),
         revert=exactly(2),
         boot=exactly(2),
@@ -504,3 +512,4 @@ def _durations(chance: Random) -> Durations:
         disk=exactly(0),
         slow=(4.0, 4.0),
     )
+    return durations, chance.choice((exactly(1), exactly(4), None, None))

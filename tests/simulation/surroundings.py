@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from malbox_tui.config.settings import Settings
 from malbox_tui.engine import clock
@@ -12,6 +13,7 @@ from malbox_tui.ports import Clock, Machinery
 from malbox_tui.simulated.faults import Fault, Faults
 from malbox_tui.simulated.guests import SimulatedChannel
 from malbox_tui.simulated.machines import SimulatedProvider
+from malbox_tui.simulated.plugin_run import PLUGINS
 from malbox_tui.simulated.plugins import SimulatedRunner
 from malbox_tui.simulated.results import SimulatedResults
 from malbox_tui.simulated.samples import SimulatedQuarantine
@@ -45,6 +47,8 @@ class Surroundings:
     def __init__(self, plan: Plan, wall: Clock) -> None:
         specs = [machine.spec() for machine in plan.machines if machine.name not in plan.missing_machines]
         self._world = World(plan.world_seed, clock.sleep, specs, plan.rates, plan.durations)
+        seconds = plan.plugin_s
+        self._plugins = PLUGINS if seconds is None else tuple(replace(plugin, seconds=seconds) for plugin in PLUGINS)
         self._wall = wall
         self._runner: SimulatedRunner | None = None
         self.tell: Callable[[EventBody], None] = lambda _body: None
@@ -80,7 +84,7 @@ class Surroundings:
         """New ones for a new engine."""
         results = SimulatedResults(self._world)
         self._runner = SimulatedRunner(
-            self._world, cancel_grace_s=settings.analysis.cancel_grace_s, results=results, on_news=self._tell
+            self._world, self._plugins, cancel_grace_s=settings.analysis.cancel_grace_s, results=results, on_news=self._tell
         )
         machinery = Machinery(
             machines=tuple(machine.spec() for machine in settings.machines),
