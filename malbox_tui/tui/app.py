@@ -12,7 +12,6 @@ from textual import events
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
 from textual.command import CommandPalette
-from textual.errors import NoWidget
 from textual.filter import LineFilter
 from textual.screen import Screen
 from textual.worker import WorkerFailed
@@ -25,6 +24,7 @@ from malbox_tui.tui.adding import Adding
 from malbox_tui.tui.console import Surroundings
 from malbox_tui.tui.driver import TerminalDriver
 from malbox_tui.tui.feed import SHOWN_PER_SECOND, Feed
+from malbox_tui.tui.gone import hits_what_is_gone
 from malbox_tui.tui.leaving import Leaving
 from malbox_tui.tui.line_filter import SafeText
 from malbox_tui.tui.live import LivePicture
@@ -95,20 +95,9 @@ class MalboxApp(App[ShutdownMode]):
         """A drop or paste of paths is for the console, whatever has the focus; other pastes go to an input that has it."""
         if isinstance(event, events.Paste) and self.adding.take_paste(event.text):
             return
-        if isinstance(event, events.MouseDown) and self._is_on_what_is_gone(event):
+        if isinstance(event, events.MouseDown) and hits_what_is_gone(self.screen, event):
             return
         await super().on_event(event)
-
-    def _is_on_what_is_gone(self, event: events.MouseDown) -> bool:
-        """Whether it hits a widget that was removed and still stands on the screen: a notice that the first of two clicks closed.
-
-        Textual begins a selection in the widget's parent, and breaks down when there is none.
-        """
-        try:
-            widget, _ = self.screen.get_widget_at(event.x, event.y)
-        except NoWidget:
-            return False
-        return not widget.is_attached
 
     async def _follow(self) -> None:
         try:
@@ -277,6 +266,10 @@ class MalboxApp(App[ShutdownMode]):
     async def action_quit(self) -> None:
         """Leave; when something runs, ask what is to become of it."""
         await self.leaving.ask()
+
+    def leave(self, mode: ShutdownMode) -> None:
+        """Leave in this way, without a question."""
+        self.leaving.leave(mode)
 
     # --- breaking down -----------------------------------------------------------------------------------------------------------
 
