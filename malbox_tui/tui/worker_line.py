@@ -21,6 +21,7 @@ from malbox_tui.tui.text import clock_time, first_fitting, fit, joined_cells, pl
 KIND_FROM_WIDTH = 44
 """Below, the kind of worker gives way to what it does: times and deadlines are not to be cut off."""
 MACHINE_CELLS = 12
+LEAST_NAME_CELLS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,8 @@ def _what(task: LiveTask | None, notes: Sequence[str], moment: Moment, room: int
         return fit(plain(task.name), room)
     machine = shown(task.machine, moment.tone("preparing"))
     machine = fit(machine, min(machine.cell_len, MACHINE_CELLS, room))
-    return fit(joined_cells([machine, plain(task.name)]), room)
+    has_room = room - machine.cell_len > LEAST_NAME_CELLS
+    return fit(joined_cells([machine, plain(task.name)]) if has_room else machine, room)
 
 
 def _leaving_part(worker: WorkerView, group: GroupView | None, stopping: str | None, moment: Moment, room: int) -> Text | None:

@@ -169,6 +169,21 @@ async def test_a_key_leads_to_the_machines_and_back_wherever_they_are(size: tupl
     await _with(play, size=size)
 
 
+@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
+async def test_a_key_typed_right_after_is_for_the_machines_already(size: tuple[int, int]) -> None:
+    async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
+        app.dashboard.action_machines()
+        assert app.focused is app.dashboard.machines
+        app.focused.action_cursor(1)
+        await pilot.pause()
+        assert app.focused is app.dashboard.machines, "it is not taken away when the pane comes into sight"
+        await pilot.press("d")
+        await pilot.pause()
+
+    client = await _with(play, size=size)
+    assert [command.action for command in client.commands] == [DisableMachines(machines=("win10-2",))]
+
+
 async def test_the_event_log_is_found_on_a_small_screen_too() -> None:
     async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
         assert not app.dashboard.events.display

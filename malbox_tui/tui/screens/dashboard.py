@@ -167,7 +167,7 @@ class Dashboard(Screen[None]):
         is_there = pane.has_focus
         for name in SIGHTS:
             self.set_class(name == sight and not is_there, name)
-        self.call_after_refresh(self.tasks.focus if is_there else pane.focus)
+        self.set_focus(self.tasks if is_there else pane, scroll_visible=False)
 
     def show_machines(self) -> None:
         """Go to the machines, if that is not where the focus is."""
