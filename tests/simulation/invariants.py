@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from malbox_tui.config.settings import GroupSettings
 from malbox_tui.engine.cancellation import CancelToken
@@ -23,6 +24,20 @@ from tests.simulation.mirror import Mirror, disagreement
 from tests.simulation.view import View, listeners
 from tests.simulation.watched_store import WatchedStore
 
+SLOW_S = 15.0
+"""What slow disks may add to the time in which an orphan is put right."""
+
+
+class Time(Protocol):
+    """Wall time, the loop's time, and how long leases last."""
+
+    lease_s: float
+
+    def now(self) -> float: ...
+
+    def moment(self) -> float: ...
+
+
 Entry = tuple[tuple[int, int], RequirementClass]
 """Of a pending task: its place in the queue, the smallest first, and what it requires."""
 
@@ -35,12 +50,15 @@ class Facts:
     rows: Mapping[int, Task]
     mirror: Mirror
     store: WatchedStore
+    wall: Time
     left: frozenset[int] = frozenset()
     """Tasks that the engine said it could not stop in time."""
     holders: dict[int, list[Worker]] = field(default_factory=dict)
     """Task id → the workers that hold it."""
     queue_before: dict[int, Entry] = field(default_factory=dict)
     tokens_before: dict[int, CancelToken] = field(default_factory=dict)
+    orphans: dict[int, float] = field(default_factory=dict)
+    """Tasks whose lease ran out and that nobody holds → since when, on the loop's clock."""
     _seen: tuple[object, ...] = ()
 
     def look(self) -> bool:
@@ -174,6 +192,14 @@ def children_are_done_before_their_token_is_dropped(facts: Facts) -> str | None:
     return None
 
 
+def a_stop_reaches_every_attempt(facts: Facts) -> str | None:
+    """Once tasks are to be given back or canceled, each attempt has been told to end."""
+    if not facts.view.attempts_are_to_end:
+        return None
+    untold = sorted(task_id for task_id, token in facts.view.tokens.items() if token.reason is None)
+    return f"the attempts at tasks {untold} were not told" if untold else None
+
+
 def rows_are_as_events_tell(facts: Facts) -> str | None:
     """Whoever replays the stored events has the same tasks as the store."""
     mirror = facts.mirror
@@ -261,6 +287,30 @@ def the_queue_remembers_nothing_in_vain(facts: Facts) -> str | None:
         return None
     forgotten = facts.view.said_of_absent - facts.holders.keys()
     return f"something is kept for {sorted(forgotten)}" if forgotten else None
+
+
+def the_pool_waits_for_the_store_while_it_fails(facts: Facts) -> str | None:
+    """And goes on by itself when it works again."""
+    view = facts.view
+    if view.waits_for_store != view.store_fails and not view.is_closed:
+        return f"the store fails: {view.store_fails}, the pool waits for it: {view.waits_for_store}"
+    return None
+
+
+def orphans_are_put_right(facts: Facts) -> str | None:
+    """A task whose lease ran out, and that no worker here holds, doesn't stay so for longer than leases last."""
+    if facts.view.was_told_to_stop or facts.view.store_fails or facts.store.answers_due:
+        facts.orphans.clear()
+        return None
+    now, moment = facts.wall.now(), facts.wall.moment()
+    ran_out = {
+        task_id
+        for task_id, row in facts.rows.items()
+        if row.lease_until is not None and row.lease_until < now and task_id not in facts.holders
+    }
+    facts.orphans = {task_id: facts.orphans.get(task_id, moment) for task_id in ran_out}
+    late = sorted(task_id for task_id, since in facts.orphans.items() if moment - since > facts.wall.lease_s + SLOW_S)
+    return f"tasks {late} are owned by nobody here, and their leases ran out long ago" if late else None
 
 
 def each_pending_task_is_somewhere(facts: Facts) -> str | None:
@@ -367,6 +417,7 @@ AFTER_EACH_STEP: tuple[Check, ...] = (
     the_best_startable_task_goes_first,
     the_preferred_group_is_used,
     children_are_done_before_their_token_is_dropped,
+    a_stop_reaches_every_attempt,
 )
 """Checked whenever something has changed that they depend on."""
 
@@ -380,6 +431,8 @@ AT_REST: tuple[Check, ...] = (
     machines_are_as_events_tell,
     the_queue_holds_what_is_pending,
     the_queue_remembers_nothing_in_vain,
+    the_pool_waits_for_the_store_while_it_fails,
+    orphans_are_put_right,
     each_pending_task_is_somewhere,
 )
 

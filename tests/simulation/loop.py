@@ -3,8 +3,9 @@
 1. One turn runs one handle, chosen among all that are ready. Nothing of asyncio promises more than that; only the order in which
    `call_soon` was called is lost.
 2. Time moves when nothing is ready, to the next timer. With `hurry` it sometimes moves a little earlier, as if a step had been slow.
-3. The same seed gives the same turns, in every process: nothing that is chosen depends on hashes or addresses.
-4. Nothing leaves the loop's thread: under a virtual clock a call that takes real time would see every timeout fire at once.
+3. In a `ranked` loop some tasks are held up as long as there is anything else to do.
+4. The same seed gives the same turns, in every process: nothing that is chosen depends on hashes or addresses.
+5. Nothing leaves the loop's thread: under a virtual clock a call that takes real time would see every timeout fire at once.
 
 It has no selector, so it costs no file descriptor.
 """
@@ -26,6 +27,8 @@ from typing import Any
 EARLY_BY_S = 1.0
 """How far `hurry` may move time while something is ready."""
 
+RANK_COUNTS = 0.95
+"""How often, in a ranked loop, the rank decides whose turn it is."""
 CLOSING_TRIES = 100
 """How many awaits in the `finally` of an abandoned coroutine are cut."""
 
@@ -68,6 +71,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         now: float = 1_000.0,
         max_steps: int = 100_000,
         hurry: float = 0.0,
+        ranked: bool = False,
         after_step: Hook = _nothing,
         at_rest: Hook = _nothing,
     ) -> None:
@@ -76,6 +80,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self._now = now
         self._max_steps = max_steps
         self._hurry = hurry
+        self._salt = choice.getrandbits(32) if ranked else None
         self._after_step = after_step
         self._at_rest = at_rest
         self._waiting_turn: list[Handle] = []
@@ -158,10 +163,24 @@ class SimulatedLoop(asyncio.BaseEventLoop):
 
     def _pick(self) -> Handle:
         ready = self._waiting_turn
-        place = int(self._choice.random() * len(ready)) if len(ready) > 1 else 0
+        place = self._place() if len(ready) > 1 else 0
         handle = ready.pop(place)
         self.trace = (self.trace * 1_000_003 ^ (place << 40 | len(ready) << 20 | _number(handle))) & _MASK
         return handle
+
+    def _place(self) -> int:
+        """Any place; or, with ranks, mostly that of the task which ranks first: those that rank low wait as long as there is another.
+
+        So a task may be held up for a whole operation of others, which chance alone brings about too rarely.
+        """
+        ready = self._waiting_turn
+        if self._salt is not None and self._choice.random() < RANK_COUNTS:
+            return min(range(len(ready)), key=self._rank)
+        return int(self._choice.random() * len(ready))
+
+    def _rank(self, place: int) -> int:
+        number = _number(self._waiting_turn[place])
+        return (number * 2_654_435_761 ^ (self._salt or 0)) & 0xFFFF if number else 0x8000
 
     def _line_up(self) -> None:
         """Whatever became ready waits for its turn; tasks in the order of their numbers, for a set of tokens or futures has none."""

@@ -222,6 +222,7 @@ class Plan:
     rates: dict[Fault, float]
     durations: Durations
     hurry: float
+    ranked: bool
     plugin_s: Span | None
     """How long each plugin takes; None: as long as it takes in life."""
     contents: int
@@ -254,6 +255,7 @@ def plan_of(seed: int) -> Plan:
         durations=durations,
         plugin_s=plugin_s,
         hurry=chance.choice((0.0, 0.0, 0.005, 0.03)),
+        ranked=chance.random() < 0.4,
         contents=contents,
         machines=machines,
         turn_seed=chance.getrandbits(32),

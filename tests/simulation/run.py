@@ -86,9 +86,14 @@ class Wall:
     loop_time: float = 0.0
     moved: float = 1_700_000_000.0
     loop: SimulatedLoop | None = None
+    lease_s: float = 0.0
 
     def now(self) -> float:
-        return self.moved + (self.loop_time if self.loop is None else self.loop.time())
+        return self.moved + self.moment()
+
+    def moment(self) -> float:
+        """The loop's time."""
+        return self.loop_time if self.loop is None else self.loop.time()
 
     def jump(self, seconds: float) -> None:
         self.moved += seconds
@@ -155,6 +160,7 @@ class Run:
             now=self._now,
             max_steps=MAX_STEPS,
             hurry=self.plan.hurry,
+            ranked=self.plan.ranked,
             after_step=self._after_step,
             at_rest=self._at_rest,
         )
@@ -201,6 +207,7 @@ class Run:
 
     async def _begin(self, epoch: Epoch, everything: asyncio.TaskGroup) -> tuple[_Life, asyncio.Task[list[int]]]:
         self._max_crashes = epoch.settings.analysis.max_crashes
+        self._wall.lease_s = epoch.settings.analysis.lease_s
         adapters = self._surroundings.adapters(epoch.settings, self._store, self._on_event, self._on_news)
         engine = Engine(epoch.settings, adapters)
         self._surroundings.tell = engine.announce
@@ -213,7 +220,7 @@ class Run:
             machines=[machine.name for machine in epoch.settings.machines],
             contents=self.plan.contents,
         )
-        facts = Facts(seen, view.rows(self._store), self._mirror, self._surroundings.store)
+        facts = Facts(seen, view.rows(self._store), self._mirror, self._surroundings.store, self._wall)
         life = self._life = _Life(
             engine, seen, facts, operator, asyncio.get_running_loop().time(), epoch.settings.machinery.max_starting
         )

@@ -149,6 +149,26 @@ def test_a_hurried_clock_rings_a_timer_while_something_is_ready() -> None:
     assert seen == {True, False}
 
 
+def test_in_a_ranked_loop_a_task_can_be_held_up_for_long() -> None:
+    async def take_turns() -> None:
+        async def work(name: str) -> None:
+            for _ in range(20):
+                await asyncio.sleep(0)  # noqa: TID251 - no time passes
+            ended.append(name)
+
+        ended: list[str] = []
+        async with asyncio.TaskGroup() as group:
+            for name in "ab":
+                group.create_task(work(name))
+            await asyncio.sleep(0)  # noqa: TID251 - no time passes
+        firsts.add(ended[0])
+
+    firsts: set[str] = set()
+    for seed in range(20):
+        run(take_turns(), seed, ranked=True)
+    assert firsts == {"a", "b"}
+
+
 def test_what_an_abandoned_loop_left_is_closed_unheard() -> None:
     ended = []
 

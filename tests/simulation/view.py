@@ -6,10 +6,11 @@ import asyncio
 from collections.abc import Iterator, Mapping
 
 from malbox_tui.engine.cancellation import CancelToken
-from malbox_tui.engine.engine import Engine
+from malbox_tui.engine.engine import STORE, Engine
 from malbox_tui.engine.machine import Machine
 from malbox_tui.engine.worker import Worker
 from malbox_tui.engine.worker_group import WorkerGroup
+from malbox_tui.model.commands import ShutdownMode
 from malbox_tui.model.events import Event
 from malbox_tui.model.task import RequirementClass, Task
 from malbox_tui.store.memory import MemoryStore
@@ -52,6 +53,16 @@ class View:
     @property
     def was_told_to_stop(self) -> bool:
         return self._engine._stop_mode is not None
+
+    @property
+    def attempts_are_to_end(self) -> bool:
+        """A stop that doesn't wait for tasks was asked for."""
+        return self._engine._stop_mode not in (None, ShutdownMode.DRAIN)
+
+    @property
+    def waits_for_store(self) -> bool:
+        """No task is taken because the store takes nothing."""
+        return STORE in self._engine._pool._holds
 
     @property
     def is_closed(self) -> bool:
