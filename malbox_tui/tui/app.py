@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import ClassVar
 
 from textual import events
+from textual._context import active_message_pump
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
 from textual.command import CommandPalette
+from textual.css.query import NoMatches
 from textual.filter import LineFilter
 from textual.screen import Screen
 from textual.worker import WorkerFailed
@@ -285,6 +287,12 @@ class MalboxApp(App[ShutdownMode]):
         """End at once. Textual would print a traceback with the values of local variables; see `breakdown` instead."""
         self._panicked = True
         super().panic()
+
+    def _handle_exception(self, error: Exception) -> None:
+        """What a screen looks for in itself after it was taken away (a palette that was still busy, say) is nobody's loss."""
+        pump = active_message_pump.get(None)
+        if not (isinstance(error, NoMatches) and isinstance(pump, Screen) and not pump.is_active):
+            super()._handle_exception(error)
 
     def _fatal_error(self) -> None:
         self.panic()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 
 import pytest
 from textual import events
 from textual.command import CommandList
+from textual.css.query import NoMatches
+from textual.message import Message
 from textual.pilot import Pilot
 from textual.widgets import Input
 from textual.widgets._toast import Toast
@@ -31,7 +33,7 @@ from malbox_tui.model.task import TaskState
 from malbox_tui.tui import keys
 from malbox_tui.tui.app import MalboxApp
 from malbox_tui.tui.screens.add import AddSamples
-from malbox_tui.tui.screens.dialogs import Help, Question
+from malbox_tui.tui.screens.dialogs import Dialog, Help, Question
 from malbox_tui.tui.screens.palette import Palette
 from malbox_tui.tui.screens.task import TaskScreen
 from tests.tui.scripted import ScriptedClient, ScriptedIntake, record, surroundings, worker
@@ -378,6 +380,29 @@ async def test_a_search_of_the_palette_that_outlives_it_breaks_nothing(monkeypat
         assert app.breakdown is None
 
     await _play(play)
+
+
+class Busy(Dialog[None]):
+    class Found(Message):
+        """What it searched for."""
+
+    def on_busy_found(self) -> None:
+        self.query_one("#gone")
+
+
+@pytest.mark.parametrize("taken_away", [True, False])
+async def test_what_a_screen_looks_for_after_it_was_taken_away_breaks_nothing(taken_away: bool) -> None:
+    async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
+        busy = Busy()
+        await app.push_screen(busy)
+        busy.post_message(Busy.Found())
+        if taken_away:
+            await app.pop_screen()
+        await pilot.pause()
+        assert app.breakdown is None
+
+    with nullcontext() if taken_away else pytest.raises(NoMatches):
+        await _play(play)
 
 
 @asynccontextmanager

@@ -53,6 +53,8 @@ class _Box(VerticalScroll, inherit_bindings=False, can_focus=False):
 class Question(Dialog[object]):
     """A question with buttons. The first choice is the harmless one: it has the focus, and Escape means it."""
 
+    AUTO_FOCUS = "#choice-0"
+
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "harmless", "back", show=False),
         Binding("up,left", "app.focus_previous", show=False),
@@ -79,10 +81,6 @@ class Question(Dialog[object]):
                         variant="error" if choice.harmful else "default",
                         compact=True,
                     )
-
-    def on_mount(self) -> None:
-        """Focus the harmless answer, and bring it into sight where there is little room."""
-        self.query_one("#choice-0", Button).focus()
 
     def on_resize(self) -> None:
         """What has the focus stays in sight; the first refresh may only find out that the screen is low, the second draws it so."""
@@ -131,7 +129,9 @@ class Prompt(Dialog[str | None]):
 
 
 class Help(Dialog[None]):
-    """All keys, from the one table of them."""
+    """All keys, from the one table of them. Arrows scroll."""
+
+    AUTO_FOCUS = "VerticalScroll"
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark,f1,enter", "leave", "back", show=False)]
 
@@ -142,10 +142,6 @@ class Help(Dialog[None]):
             with VerticalScroll(classes="dialog-body"):
                 yield Static(_all_keys())
             yield Static(plain("Escape closes this."), classes="dialog-hint")
-
-    def on_mount(self) -> None:
-        """So that arrows scroll."""
-        self.query_one(VerticalScroll).focus()
 
     def action_leave(self) -> None:
         """Close."""

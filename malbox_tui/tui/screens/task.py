@@ -29,7 +29,9 @@ MARGIN_CELLS = 4
 
 
 class TaskScreen(Screen[None]):
-    """Everything about one task, live while it goes on."""
+    """Everything about one task, live while it goes on. Arrows scroll."""
+
+    AUTO_FOCUS = "#task-scroll"
 
     BINDINGS: ClassVar[list[BindingType]] = keys.bindings(keys.TASK_SCREEN)
 
@@ -64,8 +66,7 @@ class TaskScreen(Screen[None]):
         yield Footer(compact=True, show_command_palette=False)
 
     async def on_mount(self) -> None:
-        """Read it, and let arrows scroll."""
-        self.query_one("#task-scroll").focus()
+        """Read it."""
         await self.reread()
 
     async def reread(self) -> None:
