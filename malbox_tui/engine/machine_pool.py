@@ -17,7 +17,7 @@ from malbox_tui.engine.machine import Machine, MachineLease
 from malbox_tui.engine.machine_care import MachineCare
 from malbox_tui.model import events as news
 from malbox_tui.model.errors import RefusedCommand
-from malbox_tui.model.machine import MachineState, MachineTrigger, MachineView
+from malbox_tui.model.machine import OUT_OF_SERVICE, MachineState, MachineTrigger, MachineView
 from malbox_tui.model.task import RequirementClass
 from malbox_tui.ports import Clock, GuestSession, Machinery
 
@@ -26,7 +26,6 @@ Platforms = frozenset[str] | None
 
 MOST_FITS_KEPT = 4096
 """For so many requirement classes it is remembered which machines fit."""
-_OUT_OF_SERVICE = frozenset({MachineState.QUARANTINED, MachineState.MISSING, MachineState.DISABLED})
 
 
 class MachinePool:
@@ -154,7 +153,7 @@ class MachinePool:
         if machine.disable_reason is not None:
             machine.disable_reason = None
             return f"Machine {name} stays in service."
-        if machine.state not in _OUT_OF_SERVICE:
+        if machine.state not in OUT_OF_SERVICE:
             return f"Machine {name} is in service already ({machine.state})."
         machine.failures = 0
         machine.move(MachineTrigger.REVERT)
@@ -221,7 +220,7 @@ class MachinePool:
         if not requires.avoid:
             return fitting
         others = [machine for machine in fitting if machine.spec.name not in requires.avoid]
-        return others if any(machine.state not in _OUT_OF_SERVICE for machine in others) else fitting
+        return others if any(machine.state not in OUT_OF_SERVICE for machine in others) else fitting
 
     def _named(self, names: Sequence[str]) -> list[Machine]:
         for name in names:

@@ -73,6 +73,9 @@ MACHINE_MOVES: Mapping[tuple[MachineState, MachineTrigger], MachineState] = Mapp
 BUSY_STATES = frozenset({MachineState.LEASED, MachineState.STARTING})
 """A task holds the machine."""
 
+OUT_OF_SERVICE = frozenset({MachineState.QUARANTINED, MachineState.MISSING, MachineState.DISABLED})
+"""It serves nothing until somebody, or a trial, brings it back."""
+
 
 def next_machine_state(state: MachineState, trigger: MachineTrigger) -> MachineState:
     """Where `trigger` leads from `state`. Raises `IllegalMachineMove` when the table has no such move."""

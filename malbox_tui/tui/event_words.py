@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from malbox_tui.model import events as news
-from malbox_tui.model.machine import MachineState
+from malbox_tui.model.machine import OUT_OF_SERVICE, MachineState
 from malbox_tui.model.worker import StopReason
-from malbox_tui.tui.glyphs import OUT_OF_SERVICE
 
 _LEFT: Mapping[StopReason, str] = MappingProxyType(
     {

@@ -71,9 +71,6 @@ MACHINES: Mapping[MachineState, MachineLook] = MappingProxyType(
     }
 )
 
-OUT_OF_SERVICE = frozenset({MachineState.QUARANTINED, MachineState.MISSING, MachineState.DISABLED})
-"""States in which a machine serves nobody until it is proven clean, or enabled."""
-
 BAR_FULL, BAR_EMPTY = "▓", "░"
 """The two parts of every bar."""
 

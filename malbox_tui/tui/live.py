@@ -13,14 +13,13 @@ from dataclasses import dataclass, field
 import msgspec
 
 from malbox_tui.model import events as news
-from malbox_tui.model.machine import MachineState
+from malbox_tui.model.machine import OUT_OF_SERVICE, MachineState
 from malbox_tui.model.overview import Overview
 from malbox_tui.model.queries import TaskRecord
 from malbox_tui.model.report import Verdict
 from malbox_tui.model.sample import escape
 from malbox_tui.model.task import TaskState
 from malbox_tui.tui.event_words import LogLine, log_line, machine_line
-from malbox_tui.tui.glyphs import OUT_OF_SERVICE
 
 KEPT_TASKS = 500
 KEPT_LINES = 1000

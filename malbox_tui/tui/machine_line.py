@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from malbox_tui.model.machine import MachineState, MachineView
+from malbox_tui.model.machine import OUT_OF_SERVICE, MachineState, MachineView
 from malbox_tui.tui.banner import SIMULATED
-from malbox_tui.tui.glyphs import MACHINES, OUT_OF_SERVICE
+from malbox_tui.tui.glyphs import MACHINES
 from malbox_tui.tui.moment import Moment
 from malbox_tui.tui.text import clock_time, counted, fit, joined_cells, labelled, plain, sentence, shown
 
