@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from textual.app import App
 
 from malbox_tui.model.errors import EngineStopped, MalboxError
-from malbox_tui.model.submission import Accepted, Account
+from malbox_tui.model.sample import escape
+from malbox_tui.model.submission import Accepted, Account, Refused
 from malbox_tui.tui.console import Surroundings
 from malbox_tui.tui.notices import say, say_text
 from malbox_tui.tui.screens.add import AddSamples
@@ -23,7 +24,9 @@ _BEGINNINGS_OF_A_DROP = ("/", "'", '"', "\\", "~", "file:")
 class Adding:
     """Submits what is named, each submission on its own, and says what came of it."""
 
-    def __init__(self, app: App[Any], around: Surroundings) -> None:
+    def __init__(self, app: App[Any], around: Surroundings, note: Callable[[Sequence[Refused]], None]) -> None:
+        """`note` writes down what was refused, for longer than a notice lasts."""
+        self._note = note
         self._app = app
         self._around = around
         self._numbers = itertools.count(1)
@@ -70,7 +73,9 @@ class Adding:
         parts += [f"{len(account.duplicates)} known already"] if account.duplicates else []
         text = plain(", ".join(parts))
         if account.refused:
+            first = account.refused[0]
             text.append(f", {len(account.refused)} refused: ")
-            text.append_text(sentence(f"{account.refused[0].refusal.reason}"))
+            text.append_text(sentence(f"{escape(first.name.name)}: {first.refusal.reason}"))
+            self._note(account.refused)
         any_accepted = any(isinstance(receipt, Accepted) for receipt in account.receipts)
         say_text(self._app, text, bad=bool(account.refused) and not any_accepted)

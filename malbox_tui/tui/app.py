@@ -21,6 +21,7 @@ from textual.worker import WorkerFailed
 from malbox_tui.model.commands import ShutdownMode
 from malbox_tui.model.errors import EngineStopped
 from malbox_tui.model.queries import TaskPage, TaskQuery, TaskRecord
+from malbox_tui.model.submission import Refused
 from malbox_tui.tui import keys
 from malbox_tui.tui.adding import Adding
 from malbox_tui.tui.console import Surroundings
@@ -55,7 +56,7 @@ class MalboxApp(App[ShutdownMode]):
         self.picture = LivePicture()
         self.feed = Feed(around.client, self.picture, around.monotonic)
         self.dashboard = Dashboard(self.picture, self.moment, self._ask, around.time_of_day, around.host)
-        self.adding = Adding(self, around)
+        self.adding = Adding(self, around, self._note_refused)
         self.leaving = Leaving(self, self.feed, self.picture, around.on_leave)
         self.orders = Orders(self, around.client, around.actor, self._show_what_came_of_it)
         self._palette: Palette | None = None
@@ -149,6 +150,10 @@ class MalboxApp(App[ShutdownMode]):
     async def _show_what_came_of_it(self) -> None:
         self.feed.changes.anything = self.feed.changes.tasks = True
         await self.show_changes()
+
+    def _note_refused(self, refused: Sequence[Refused]) -> None:
+        self.picture.note_refused(self.feed.now(), refused)
+        self.feed.changes.anything = True
 
     # --- keys: samples and tasks -------------------------------------------------------------------------------------------------
 

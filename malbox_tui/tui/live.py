@@ -7,7 +7,7 @@ the log. The task table asks the engine for its window instead.
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -18,11 +18,14 @@ from malbox_tui.model.overview import Overview
 from malbox_tui.model.queries import TaskRecord
 from malbox_tui.model.report import Verdict
 from malbox_tui.model.sample import escape
+from malbox_tui.model.submission import Refused
 from malbox_tui.model.task import TaskState
 from malbox_tui.tui.event_words import LogLine, log_line, machine_line
 
 KEPT_TASKS = 500
 KEPT_LINES = 1000
+NAMED_REFUSALS = 50
+"""So many of one submission are named in the log, so that a folder of them leaves room for the rest."""
 
 _ENDS: dict[type, TaskState] = {
     news.TaskCompleted: TaskState.COMPLETED,
@@ -94,7 +97,7 @@ class LiveTask:
 
 
 class LivePicture:
-    """What the dashboard shows. `apply` and `seed` are the only ways to change it."""
+    """What the dashboard shows. Nothing but its own methods changes it."""
 
     def __init__(self) -> None:
         self.overview: Overview | None = None
@@ -133,6 +136,13 @@ class LivePicture:
                 self._add(_from_record(record))
             elif known is not None:
                 known.timeout_s = record.task.timeout_s
+
+    def note_refused(self, at: float, refused: Sequence[Refused]) -> None:
+        """What was not taken, and why, in the log; of many the first ones."""
+        if (more := len(refused) - NAMED_REFUSALS) > 0:
+            self.log.append(LogLine(at, "bad", f"{more} more refused"))
+        for receipt in reversed(refused[:NAMED_REFUSALS]):
+            self.log.append(LogLine(at, "bad", "refused", f"{escape(receipt.name.name)}: {receipt.refusal.reason}"))
 
     def apply(self, event: news.Event) -> bool:
         """Fold one event in; True when tasks may have come, gone, moved in an order, or wait for another reason."""

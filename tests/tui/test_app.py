@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, nullcontext
 
 import pytest
@@ -29,9 +29,12 @@ from malbox_tui.model.commands import (
 )
 from malbox_tui.model.errors import StoreFull
 from malbox_tui.model.queries import TaskFilter, TaskSort
+from malbox_tui.model.sample import SampleName
+from malbox_tui.model.submission import Offer, Refusal
 from malbox_tui.model.task import TaskState
 from malbox_tui.tui import keys
 from malbox_tui.tui.app import MalboxApp
+from malbox_tui.tui.live import NAMED_REFUSALS
 from malbox_tui.tui.screens.add import AddSamples
 from malbox_tui.tui.screens.dialogs import Dialog, Help, Question
 from malbox_tui.tui.screens.palette import Palette
@@ -302,6 +305,24 @@ async def test_no_key_does_two_things_on_one_screen() -> None:
         group = group + keys.EVERYWHERE
         pressed = [one for key in group for one in key.keys.split(",")]
         assert len(pressed) == len(set(pressed))
+
+
+async def test_what_is_refused_is_named_with_its_reason_in_the_notice_and_in_the_log() -> None:
+    class Refusing(ScriptedIntake):
+        async def offers(self, paths: Sequence[bytes]) -> AsyncIterator[Offer]:
+            for path in paths:
+                yield Offer(SampleName(path), refusal=Refusal("missing", "There is no such file."))
+
+    names = [b"first\x1b[31m[/]", *(b"n%d" % number for number in range(NAMED_REFUSALS + 6))]
+    app = MalboxApp(surroundings(ScriptedClient(), Refusing(), paths=names))
+    async with app.run_test(size=(160, 60), notifications=True) as pilot:
+        await _until(pilot, lambda: _notice(app) is not None)
+        lines = [f"{line.subject} {line.detail}".strip() for line in reversed(app.picture.log)]
+        assert lines[0] == r"refused first\x1b[31m[/]: There is no such file."
+        assert lines[NAMED_REFUSALS - 1 :] == [f"refused n{NAMED_REFUSALS - 2}: There is no such file.", "7 more refused"]
+        notice = _notice(app)
+        assert notice is not None
+        assert r"57 refused: first\x1b[31m[/]: There is no such file." in notice._notification.message
 
 
 # --- more than once ------------------------------------------------------------------------------------------------------------------
