@@ -328,8 +328,7 @@ def _epoch(chance: Random, settings: Settings, contents: int) -> Epoch:
     actions: list[tuple[float, Action]] = [(_moment(chance, 3.0), _submit(chance, settings, contents)) for _ in range(2)]
     actions += [(_moment(chance, length_s), _action(chance, settings, contents)) for _ in range(chance.randint(6, 28))]
     actions += [(_moment(chance, length_s), Inject(chance.choice(_INJECTED))) for _ in range(chance.randint(3, 12))]
-    if settings.machines:
-        actions += _scene(chance, settings, contents, length_s)
+    actions += _scene(chance, settings, contents, length_s)
     actions.sort(key=lambda timed: timed[0])
     return Epoch(settings, tuple(actions), _ending(chance, length_s))
 
@@ -338,8 +337,8 @@ def _scene(chance: Random, settings: Settings, contents: int, length_s: float) -
     """A few things in a row that chance alone puts together too rarely; nothing, now and then."""
     at_s, where = _moment(chance, length_s), chance.random()
     dynamic = _submit(chance, settings, contents, RequirementClass("dynamic"))
-    # Three, since the first call to a machine is one to switch it off, whose failure says nothing.
-    missing = tuple((0.0, Inject(Fault.MACHINE_MISSING)) for _ in range(3))
+    # Four, since the first call to a machine is one to switch it off, whose failure says nothing.
+    missing = tuple((0.0, Inject(Fault.MACHINE_MISSING)) for _ in range(4))
     scenes: tuple[tuple[tuple[float, Action], ...], ...] = (
         ((0.0, dynamic), (0.5, Cancel(where, TaskState.PREPARING_RESOURCES, 1, expecting=False, twice=False))),
         ((0.0, dynamic), (1.5, Cancel(where, TaskState.PREPARING_RESOURCES, 1, expecting=False, twice=False))),
@@ -351,10 +350,14 @@ def _scene(chance: Random, settings: Settings, contents: int, length_s: float) -
             *((wait_s, Cancel(where, TaskState.RUNNING, 2, expecting=False, twice=False)) for wait_s in (0.5, 1.0, 1.5)),
         ),
         ((0.0, Inject(Fault.CHECK_FAILS)), *((wait_s, Disable(where, MachineState.QUARANTINED)) for wait_s in (2.0, 6.0, 12.0))),
-        (*missing, *((wait_s, Disable(where, MachineState.MISSING)) for wait_s in (2.0, 6.0, 12.0))),
+        (*missing, *((wait_s, Disable(where, MachineState.MISSING)) for wait_s in (1.0, 3.0, 6.0, 12.0))),
         (),
     )
-    return [(at_s + wait_s, action) for wait_s, action in chance.choice(scenes)]
+    group = chance.choice(settings.groups()).name
+    # Each demotion begins an idle time anew, which ends when the next promotion comes.
+    seesaw = tuple((GRID_S * turn, Resize(group, 2 * (turn % 2), 3)) for turn in range(8))
+    scene = chance.choice((*scenes, *scenes, seesaw) if settings.machines else (seesaw, ()))
+    return [(at_s + wait_s, action) for wait_s, action in scene]
 
 
 def _moment(chance: Random, until_s: float) -> float:

@@ -228,6 +228,8 @@ class Run:
 
         def on_ready() -> None:
             life.ready = True
+            if owned := [row.id for row in view.rows(self._store).values() if row.state.is_owned]:
+                self._broken = Violation("whatever was interrupted is put right before work begins", f"tasks {owned} are owned")
             ready.set_result(None)
 
         engine_life = everything.create_task(engine.run(on_ready), name="engine")
