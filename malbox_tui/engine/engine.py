@@ -28,7 +28,7 @@ from malbox_tui.engine.queue import TaskQueue
 from malbox_tui.engine.recovery import Recovery
 from malbox_tui.engine.store_health import StoreHealth
 from malbox_tui.engine.submission import SubmissionDesk
-from malbox_tui.engine.tracker import TaskTracker
+from malbox_tui.engine.tracker import TaskTracker, was_cancelled
 from malbox_tui.engine.waiting import WaitingRoom
 from malbox_tui.engine.worker_pool import WorkerPool
 from malbox_tui.model import events as news
@@ -225,9 +225,15 @@ class Engine:
     async def submit(
         self, offers: AsyncIterator[Offer], options: SubmissionOptions, on_receipt: Callable[[Receipt], None] | None = None
     ) -> Account:
-        """See `Client`."""
+        """See `Client`. The engine's end cuts it short: what has a receipt is taken."""
         self._check_alive()
-        return await self._submissions.submit(offers, options, on_receipt)
+        handle = self._tracker.spawn(self._submissions.submit(offers, options, on_receipt), name="submission")
+        try:
+            return await handle
+        except asyncio.CancelledError:
+            if self._closed and not was_cancelled():
+                raise EngineStopped from None
+            raise
 
     async def overview(self) -> Overview:
         """See `Client`."""

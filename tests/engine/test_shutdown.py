@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 
 import pytest
 
@@ -11,6 +12,8 @@ from malbox_tui.model.commands import PausePool, Shutdown, ShutdownMode
 from malbox_tui.model.errors import EngineStopped, StoreError
 from malbox_tui.model.events import EngineStarted, EngineStopping, TaskGivenBack, WorkerStarted
 from malbox_tui.model.machine import MachineState
+from malbox_tui.model.sample import SampleName
+from malbox_tui.model.submission import Offer, SubmissionOptions
 from malbox_tui.model.task import TaskState
 from malbox_tui.simulated.faults import ALWAYS, Fault
 from malbox_tui.simulated.world import Program
@@ -51,6 +54,25 @@ def test_each_way_to_stop_does_what_it_says_with_a_machine_in_use(mode: Mode, ex
     rig = with_engine(test, machines=[spec("m1")], sample=Program(seconds=20.0), stop=None)
     assert stored_states(rig) == expected
     assert rig.store._tasks[1].crashes == 0
+
+
+def test_a_submission_whose_content_stalls_ends_with_the_engine() -> None:
+    async def test(rig: EngineRig) -> None:
+        submitting = asyncio.get_running_loop().create_task(rig.engine.submit(stalled_offers(), SubmissionOptions()))
+        await settle_loop()
+        rig.engine.stop(Mode.GIVE_BACK)
+        with pytest.raises(EngineStopped):
+            await submitting
+
+    assert took_s(with_engine(test, stop=None)) < 1.0
+
+
+async def stalled_offers() -> AsyncIterator[Offer]:
+    async def content() -> AsyncIterator[bytes]:
+        yield b"the first bytes"
+        await asyncio.get_running_loop().create_future()
+
+    yield Offer(SampleName(b"stalled", b"/in/stalled"), content())
 
 
 @pytest.mark.parametrize("mode", list(Mode))
