@@ -76,7 +76,7 @@ def log_line(event: news.Event) -> LogLine | None:
         case news.GroupResized():
             return LogLine(at, "accent", f"{body.group}: min {body.min_workers}, max {body.max_workers}")
         case news.PoolPaused():
-            return LogLine(at, "late", "paused", body.reason)
+            return LogLine(at, "late", "no task is taken", body.reason)
         case news.StoreFailing():
             return LogLine(at, "bad", "the store takes nothing", body.problem)
         case news.StoreWorks():

@@ -62,7 +62,7 @@ def test_the_log_says_what_an_operator_did_and_what_came_of_it() -> None:
     subjects = [line.subject for line in picture.log]
     assert [s for s in subjects if " worker " not in s] == [
         "#1 added",
-        "paused",
+        "no task is taken",
         "resumed",
         "default: min 1, max 2",
         "#1 completed",
