@@ -5,6 +5,7 @@ On a PTY any sequence fails that the console has no reason to send (`pty_console
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import pty
@@ -31,6 +32,7 @@ from tests.tui.scripted import ScriptedClient, ScriptedIntake, plugin_run, recor
 pytestmark = pytest.mark.slow
 
 PROGRAM = "tests.tui.hostile_console"
+PATIENCE_S = 60.0
 SIZE, TALL = (150, 45), (150, 200)
 """A large terminal, and one that shows all of a task's page at once."""
 
@@ -47,12 +49,9 @@ async def console(
 
 async def until(pilot: Pilot[object], condition: Callable[[], bool]) -> None:
     """Let the app go on until the condition holds."""
-    for _ in range(150):
-        await pilot.pause()
-        if condition():
-            return
-        await pilot.pause(0.01)
-    raise AssertionError("it never came to that")
+    async with asyncio.timeout(PATIENCE_S):
+        while not condition():
+            await pilot.pause(0.01)
 
 
 def assert_inert(pilot: Pilot[object]) -> str:
