@@ -7,7 +7,7 @@ time has come (which task, which machine) is drawn as a number from 0 to 1, a pl
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
 from malbox_tui.config.machines import Arch, MachinerySettings, MachineSettings, Provider
@@ -349,14 +349,28 @@ def _scene(chance: Random, settings: Settings, contents: int, length_s: float) -
             (0.0, dynamic),
             *((wait_s, Cancel(where, TaskState.RUNNING, 2, expecting=False, twice=False)) for wait_s in (0.5, 1.0, 1.5)),
         ),
-        ((0.0, Inject(Fault.CHECK_FAILS)), *((wait_s, Disable(where, MachineState.QUARANTINED)) for wait_s in (2.0, 6.0, 12.0))),
+        (
+            (0.0, Inject(Fault.CHECK_FAILS)),
+            (0.0, Inject(Fault.CHECK_FAILS)),
+            *((wait_s, Disable(where, MachineState.QUARANTINED)) for wait_s in (2.0, 6.0, 12.0)),
+        ),
         (*missing, *((wait_s, Disable(where, MachineState.MISSING)) for wait_s in (1.0, 3.0, 6.0, 12.0))),
         (),
     )
     group = chance.choice(settings.groups()).name
     # Each demotion begins an idle time anew, which ends when the next promotion comes.
     seesaw = tuple((GRID_S * turn, Resize(group, 2 * (turn % 2), 3)) for turn in range(8))
-    scene = chance.choice((*scenes, *scenes, seesaw) if settings.machines else (seesaw, ()))
+    # Tasks that come, or may be taken again, in the very turn in which a worker has idled for long enough.
+    static = _submit(chance, settings, contents, RequirementClass())
+    drip = tuple((GRID_S * turn, replace(static, count=1, again=True)) for turn in range(8))
+    stutter = tuple(
+        (GRID_S * turn, action)
+        for turn in range(0, 12, 3)
+        for action in (replace(static, count=2, again=True), Pause(), replace(static, count=3, again=True))
+    )
+    stutter += tuple((GRID_S * (turn + 1), Resume()) for turn in range(11))
+    mostly_static = (seesaw, drip, stutter)
+    scene = chance.choice((*scenes, *scenes, *scenes, *mostly_static) if settings.machines else (*mostly_static, ()))
     return [(at_s + wait_s, action) for wait_s, action in scene]
 
 
@@ -386,7 +400,7 @@ _SELDOM = (
     Fault.RESULTS_SLOW,
 )
 """What chance alone reaches too rarely."""
-_RAREST = (Fault.OUTPUT_FLOODS, Fault.OUTPUT_TORN, Fault.GUEST_REFUSES, Fault.PLUGIN_DEAF)
+_RAREST = (Fault.OUTPUT_FLOODS, Fault.OUTPUT_TORN, Fault.OUTPUT_TORN, Fault.GUEST_REFUSES, Fault.PLUGIN_DEAF)
 _INJECTED = (*GUEST_FAULTS, *BENCH_FAULTS, *Fault, *_SELDOM, *_SELDOM, *_SELDOM, *_RAREST, *_RAREST, *_RAREST)
 
 _WEIGHTS: tuple[tuple[type, int], ...] = (
