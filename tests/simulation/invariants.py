@@ -2,7 +2,8 @@
 
 `AFTER_EACH_STEP` is safety: it holds between any two steps of the loop. `AT_REST` is liveness: it holds whenever nothing is ready, and
 before time moves. `AT_THE_END` holds when an engine has ended in good order. They read the engine through `view.py` and decide for
-themselves what could start and who could take it: a mistake in the engine's own tables is not repeated here.
+themselves what could start and who could take it: a mistake in the engine's own tables is not repeated here. (Long because they stand
+together: it is the list of what the engine promises.)
 """
 
 from __future__ import annotations

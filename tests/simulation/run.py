@@ -1,7 +1,8 @@
 """One seed, from its plan to its verdict.
 
 A run is a row of epochs on one world and one store: an engine lives, is told to stop or is killed, and the next one begins. Then
-everything is mended, and what is left has to end. Between any two steps the invariants are checked.
+everything is mended, and what is left has to end. Between any two steps the invariants are checked. (Longer than most modules: the
+life of an epoch and its judgement read the same state.)
 """
 
 from __future__ import annotations
@@ -29,11 +30,12 @@ from malbox_tui.model.task import TaskState
 from malbox_tui.simulated.store import RIVAL
 from malbox_tui.store.memory import MemoryStore
 from tests.simulation import hits, invariants, view
+from tests.simulation.drawing import plan_of
 from tests.simulation.invariants import AFTER_EACH_COMMIT, AFTER_EACH_STEP, AT_REST, AT_THE_END, Check, Facts
 from tests.simulation.loop import Handle, SimulatedLoop, Stuck, bury, described, who_waits
 from tests.simulation.mirror import Mirror
 from tests.simulation.operating import Operator, task_of
-from tests.simulation.plan import Action, Crash, Epoch, Plan, Stop, plan_of
+from tests.simulation.plan import Action, Crash, Epoch, Plan, Stop
 from tests.simulation.surroundings import Surroundings
 from tests.simulation.violation import Violation
 from tests.support.rig import survivor
