@@ -47,7 +47,19 @@ class Dialog(ModalScreen[T]):
 
 
 class _Box(VerticalScroll, inherit_bindings=False, can_focus=False):
-    """Scrolls to what has the focus, and leaves the arrow keys to whoever moves that."""
+    """Keeps what has the focus in sight, whatever is laid out anew, and leaves the arrow keys to whoever moves that."""
+
+    def on_resize(self) -> None:
+        """It, or what is in it, has another size."""
+        self.call_after_refresh(self._show_focused)
+
+    def on_descendant_focus(self) -> None:
+        """Another answer has the focus; it may not have its place yet."""
+        self.call_after_refresh(self._show_focused)
+
+    def _show_focused(self) -> None:
+        if self.is_attached and (focused := self.screen.focused) is not None:
+            self.scroll_to_widget(focused, animate=False, immediate=True)
 
 
 class Question(Dialog[object]):
@@ -81,14 +93,6 @@ class Question(Dialog[object]):
                         variant="error" if choice.harmful else "default",
                         compact=True,
                     )
-
-    def on_resize(self) -> None:
-        """What has the focus stays in sight; the first refresh may only find out that the screen is low, the second draws it so."""
-        self.call_after_refresh(self.call_after_refresh, self._show_focused)
-
-    def _show_focused(self) -> None:
-        if self.focused is not None:
-            self.focused.scroll_visible(animate=False)
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         """Answer."""
