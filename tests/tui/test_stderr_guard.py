@@ -101,7 +101,7 @@ stderr_guard.LOOK_EVERY_S = 0.001
 log = Path(sys.argv[1])
 with stderr_to(log):
     os.write(2, b"x" * stderr_guard.MAX_BYTES + b"the flood ends")
-    while log.stat().st_size > stderr_guard.KEPT_BYTES:
+    while log.stat().st_size != stderr_guard.KEPT_BYTES:
         pass
     os.write(2, b", and more")
 """
