@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from malbox_tui.model.commands import Command, CommandOutcome
+from malbox_tui.model.errors import MalboxError
 from malbox_tui.model.events import Event, EventBody, Gap, Position
 from malbox_tui.model.limits import UNLIMITED, ResourceLimits
 from malbox_tui.model.machine import MachineSpec
@@ -66,6 +67,7 @@ class NewTask:
     requires: RequirementClass
     again: bool = False
     retry_of: int | None = None
+    enforce_timeout: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,13 +290,15 @@ class PluginInfo:
 class PluginJob:
     """One attempt's work for the plugins: the sample lies in the bench's inbox under `sample_name`.
 
-    `kept_out` maps plugins that don't take part in this task to the reason, a sentence.
+    `kept_out` maps plugins that don't take part in this task to the reason, a sentence. `timeout_s` is how long the plugins may take
+    together; who keeps to it is whoever speaks through the stop signal.
     """
 
     task_id: int
     token: str
     sample_name: str
     kept_out: Mapping[str, str] = field(default_factory=dict)
+    timeout_s: float = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,8 +309,24 @@ class Findings:
     identification: Identification | None = None
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class BatchMember:
+    """One task of a batch, as its plugins meet it. Its sample lies in the inbox under a name of its own.
+
+    `on_work(True)` is called when a plugin takes the sample up while none worked on it, `on_work(False)` when none does any more; every
+    True is followed by a False. `on_found` is called once, as soon as nothing is left to do for this task: with what was found, or
+    with the error of the result store that kept it from being kept.
+    """
+
+    job: PluginJob
+    stop: StopSignal
+    on_work: Callable[[bool], None]
+    on_found: Callable[[Findings | MalboxError], None]
+
+
 class PluginBench(Protocol):
-    """A place for one task at a time: a folder that the plugins' processes can read and not write, and those processes."""
+    """A place for one task, or one batch of tasks, at a time: a folder that the plugins' processes can read and not write, and those
+    processes."""
 
     @property
     def inbox(self) -> Path:
@@ -320,6 +340,16 @@ class PluginBench(Protocol):
         asked to end; after the grace period their whole process trees are killed; then this returns what there is, the unfinished
         runs as `canceled` (or `timed_out` when the reason is "timeout"). Plugins that are kept out give a `skipped` run each, with the
         reason. Cancelled: everything is killed at once.
+        """
+        ...
+
+    async def run_batch(self, members: Sequence[BatchMember]) -> None:
+        """Run all plugins on the samples of all members; returns when each has been told what was found.
+
+        A plugin that takes batches gets the samples together, any other one gets them one after the other in one process. The stop of
+        one member ends its runs as in `run` and leaves the others alone. A plugin that breaks at a batch, or takes longer than half of
+        the shortest time its members may take, gets them again one by one, so that one sample spoils no other's result. Cancelled:
+        everything is killed at once, and who was not told yet is not told.
         """
         ...
 

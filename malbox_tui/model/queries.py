@@ -6,6 +6,7 @@ from enum import StrEnum
 
 import msgspec
 
+from malbox_tui.model.due import Due
 from malbox_tui.model.sample import Sample
 from malbox_tui.model.task import Task, TaskState
 
@@ -56,11 +57,12 @@ class Waiting(msgspec.Struct, frozen=True):
 
 
 class TaskRecord(msgspec.Struct, frozen=True):
-    """A task together with its sample, and for a pending one why it waits (None where no engine was asked)."""
+    """A task together with its sample. An engine adds why a pending one waits, and which limit one at work will reach next."""
 
     task: Task
     sample: Sample
     waiting: Waiting | None = None
+    due: Due | None = None
 
 
 class TaskPage(msgspec.Struct, frozen=True, kw_only=True):

@@ -33,11 +33,13 @@ class Offer:
 class SubmissionOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What is asked of all samples of one submission. `again` analyses content that already has a completed task once more.
 
+    `enforce_timeout`: watch the guest for the whole timeout, also when the sample has ended before; None: as the configuration says.
     `hold` takes tasks that no machine and no worker group could serve now, to wait for one that can; else they are refused.
     """
 
     priority: int = 1
     timeout_s: float | None = None
+    enforce_timeout: bool | None = None
     again: bool = False
     requires: RequirementClass = RequirementClass()
     hold: bool = False

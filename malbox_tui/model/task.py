@@ -106,6 +106,7 @@ class EndedBy(StrEnum):
     FINISHED = "finished"
     ANALYSIS_TIMEOUT = "analysis_timeout"
     CRITICAL_TIMEOUT = "critical_timeout"
+    STAGE_TIMEOUT = "stage_timeout"
     USER = "user"
     PLUGIN_ERROR = "plugin_error"
     GUEST_LOST = "guest_lost"
@@ -167,6 +168,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
     `stages` maps a state's name to the seconds spent in it: `pending` summed over all waits, the others of the latest attempt.
     `attempts` counts the attempts that were not interrupted; `crashes` those in a row that died with the engine.
+    With `enforce_timeout` its guest is watched for the whole `timeout_s`, also when the sample has ended before.
     `machine` is the one that serves the task, or served the attempt that ended it; None for a host-only task.
     `reason` is, for a final task, the sentence that says how it ended; for a pending one, why it waits, or empty.
     """
@@ -177,6 +179,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     requires: RequirementClass = RequirementClass()
     priority: int = 1
     timeout_s: float = 300.0
+    enforce_timeout: bool = False
     state: TaskState = TaskState.PENDING
     attempts: int = 0
     crashes: int = 0

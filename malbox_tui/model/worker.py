@@ -6,6 +6,8 @@ from enum import StrEnum
 
 import msgspec
 
+from malbox_tui.model.due import Due
+
 
 class WorkerKind(StrEnum):
     """Baseline workers never idle out; demand workers leave after the idle timeout."""
@@ -34,7 +36,8 @@ class StopReason(StrEnum):
 class WorkerView(msgspec.Struct, frozen=True):
     """One worker at one moment. `since` is when it entered its state; `task_ids` is empty while it is idle.
 
-    `slots` is how many tasks it may hold at once. `note` says of an idle worker what it could take.
+    `slots` is how many tasks it may hold at once. `note` says of an idle worker what it could take. `dues`: for each of `task_ids`
+    the time limit that is reached next, None before its attempt began.
     """
 
     id: str
@@ -47,6 +50,7 @@ class WorkerView(msgspec.Struct, frozen=True):
     slots: int = 1
     tasks_done: int = 0
     note: str = ""
+    dues: tuple[Due | None, ...] = ()
 
     @property
     def task_id(self) -> int | None:

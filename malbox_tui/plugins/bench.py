@@ -16,7 +16,7 @@ from malbox_tui.model.report import Identification, PluginRun, PluginStatus
 from malbox_tui.plugins.manifest import Execution
 from malbox_tui.plugins.registry import HostPlugin
 from malbox_tui.plugins.seat import Seat, Surroundings
-from malbox_tui.ports import Findings, PluginJob, StopSignal
+from malbox_tui.ports import BatchMember, Findings, PluginJob, StopSignal
 
 log = logging.getLogger(__name__)
 
@@ -76,6 +76,19 @@ class HostBench:
             runs=(*(run for run, _identification in outcomes), *skipped),
             identification=next((found for _run, found in outcomes if found is not None), None),
         )
+
+    async def run_batch(self, members: Sequence[BatchMember]) -> None:
+        """As `PluginBench.run_batch`, one task after the other."""
+        for member in members:
+            found: Findings | MalboxError
+            member.on_work(True)
+            try:
+                found = await self.run(member.job, member.stop)
+            except MalboxError as error:
+                found = error
+            finally:
+                member.on_work(False)
+            member.on_found(found)
 
     async def clear(self) -> None:
         """Empty the inbox. Raises OSError when that can't be done; the bench is then not to be used again."""

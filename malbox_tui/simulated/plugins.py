@@ -11,7 +11,7 @@ from malbox_tui.model.errors import MalboxError, PluginUnavailable, StoreError
 from malbox_tui.model.events import EventBody
 from malbox_tui.model.limits import UNLIMITED, ResourceLimits
 from malbox_tui.model.report import PluginRun, PluginStatus
-from malbox_tui.ports import Findings, PluginBench, PluginInfo, PluginJob, ResultStore, StopSignal
+from malbox_tui.ports import BatchMember, Findings, PluginBench, PluginInfo, PluginJob, ResultStore, StopSignal
 from malbox_tui.simulated.faults import Fault
 from malbox_tui.simulated.plugin_run import PLUGINS, PluginPlace, SimulatedPlugin, identified, not_run, run_plugin
 from malbox_tui.simulated.world import World
@@ -199,6 +199,19 @@ class SimulatedBench:
             return await self._runner.work(self, job, stop)
         finally:
             self.task_id = None
+
+    async def run_batch(self, members: Sequence[BatchMember]) -> None:
+        """As `PluginBench.run_batch`, one task after the other."""
+        for member in members:
+            found: Findings | MalboxError
+            member.on_work(True)
+            try:
+                found = await self.run(member.job, member.stop)
+            except MalboxError as error:
+                found = error
+            finally:
+                member.on_work(False)
+            member.on_found(found)
 
 
 def _ours(failures: BaseExceptionGroup[BaseException]) -> BaseException:

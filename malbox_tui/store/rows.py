@@ -18,7 +18,7 @@ from malbox_tui.ports import PendingEntry
 Row = Sequence[Any]
 T = TypeVar("T")
 
-TASK_WIDTH = 24
+TASK_WIDTH = 25
 """How many columns a task has."""
 
 _encode = msgspec.json.Encoder().encode
@@ -76,6 +76,7 @@ def row_of_task(task: Task) -> tuple[Any, ...]:
         task.lease_until,
         task.created_at,
         *_movable(task),
+        task.enforce_timeout,
     )
 
 
@@ -126,6 +127,7 @@ def task_of(row: Row) -> Task:
         verdict=_optional(_verdict, row[21]),
         plugins=_plugins(row[22]),
         machine=row[23],
+        enforce_timeout=bool(row[24]),
     )
 
 

@@ -2,5 +2,6 @@
 -- (+state keeps SQLite from searching by state, which most tasks share.)
 SELECT
     id, sha256, type, requires, priority, timeout_s, state, attempts, crashes, retry_of, worker, token, lease_until,
-    created_at, stage_since, started_at, finished_at, stages, outcome, ended_by, reason, verdict, plugins, machine
+    created_at, stage_since, started_at, finished_at, stages, outcome, ended_by, reason, verdict, plugins, machine,
+    enforce_timeout
 FROM task WHERE id IN (SELECT value FROM json_each(?)) AND +state = 'pending'
