@@ -19,6 +19,9 @@ export MAKE_RUN_SAMPLES := $(value SAMPLES)
 # libvirt's binding is compiled; it is installed as soon as what that takes is there.
 LIBVIRT_STAMP := $(shell pkg-config --exists libvirt 2>/dev/null && command -v cc >/dev/null 2>&1 && echo $(STAMPS)/libvirt)
 
+# What the engine is measured beside is installed for that alone.
+BENCH_STAMP := $(if $(filter engine,$(or $(BENCH),engine)),$(STAMPS)/bench)
+
 .PHONY: help run test lint simulate mutants soak bench screenshots system-deps clean
 
 help: ## what there is to make
@@ -59,7 +62,7 @@ mutants: $(STAMPS)/test ## put faults into the engine, one at a time; all must b
 soak: $(STAMPS)/test ## 2,000 tasks in a row through a real engine; nothing may grow
 	@exec $(BIN)/python -m tests.simulation.soak
 
-bench: $(STAMPS)/test $(LIBVIRT_STAMP) ## measure: make bench [BENCH=name] [JSON=1]
+bench: $(STAMPS)/test $(LIBVIRT_STAMP) $(BENCH_STAMP) ## measure: make bench [BENCH=name] [JSON=1]
 	@exec $(BIN)/python -m tests.benchmarks $(if $(BENCH),'$(BENCH)') $(if $(JSON),--json)
 
 screenshots: $(STAMPS)/test ## write the pictures of screenshots/ from the golden scenes
@@ -101,6 +104,14 @@ $(STAMPS)/lint: $(STAMPS)/venv pyproject.toml
 	@echo 'Installing what the linters need into $(VENV); once.' >&2
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[lint]' >&2
 	touch $@ $(STAMPS)/run
+
+$(STAMPS)/bench: $(STAMPS)/venv pyproject.toml
+	@echo 'Installing what the engine is measured beside into $(VENV); once.' >&2
+	if $(BIN)/python -m pip install -q --disable-pip-version-check -e '.[bench]' >&2; then
+		touch $@
+	else
+		echo 'Not all of it could be installed; what is missing is said in its place.' >&2
+	fi
 
 $(STAMPS)/libvirt: $(STAMPS)/venv pyproject.toml
 	@echo "Building the binding of this host's libvirt; once." >&2
