@@ -61,6 +61,9 @@ class AnalysisSettings(SettingsTable, frozen=True, kw_only=True):
     """How long the plugins may take together on one sample, in seconds."""
     cancel_grace_s: Seconds = 5.0
     """How long a plugin that was asked to stop may take before its process tree is killed, in seconds."""
+    flush_grace_s: Seconds = 10.0
+    """How long a plugin may take to hand over what it has when the time of its task is over, before its process tree is killed, in
+    seconds."""
     lease_s: Seconds = 30.0
     """How long an attempt owns its task without renewing, in seconds."""
     max_crashes: Annotated[int, msgspec.Meta(ge=1, le=100)] = 3
