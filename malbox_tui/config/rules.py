@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from malbox_tui.config.faults import Fault, entry_prefix
-from malbox_tui.config.settings import DEFAULT_GROUP, GeneralSettings
-from malbox_tui.config.workers import WorkerSettings
+from malbox_tui.config.settings import DEFAULT_GROUP, AnalysisSettings, GeneralSettings
+from malbox_tui.config.workers import DEFAULT_BATCH_TIMEOUT_MS, ExecutionMode, WorkerSettings
 
 _Table = TypeVar("_Table", bound=msgspec.Struct)
 
@@ -24,6 +24,10 @@ def contradictions(table: Mapping[str, Any], value_faults: Sequence[Fault]) -> I
     general = sound.convert(table.get("general", {}), "general", GeneralSettings)
     if general is not None and general.min_workers > general.max_workers:
         yield Fault("general.min_workers", _above(general.min_workers, "general.max_workers", general.max_workers))
+    analysis = sound.convert(table.get("analysis", {}), "analysis", AnalysisSettings)
+    if analysis is not None and analysis.critical_timeout_s <= analysis.timeout_s:
+        limits = f"{analysis.critical_timeout_s:g} is not above analysis.timeout_s, which is {analysis.timeout_s:g}"
+        yield Fault("analysis.critical_timeout_s", f"{limits}. It is over a whole attempt: raise it, or lower the other.")
     for key, worker in sound.entries("workers", WorkerSettings):
         for fault in _group_faults(key, worker, general):
             yield Fault(fault.key, f"group {worker.name}: {fault.problem}")
@@ -57,12 +61,30 @@ def _group_faults(key: str, worker: WorkerSettings, general: GeneralSettings | N
     for name in ("compatible_tasks", "compatible_platforms"):
         if getattr(worker, name) == ():
             yield Fault(f"{key}.{name}", "an empty list, with which no task would fit. Leave the key out to take all.")
+    yield from _batch_faults(key, worker)
     if worker.max_workers is not None:
         ceiling: tuple[str, int] | None = (f"{key}.max_workers", worker.max_workers)
     else:
         ceiling = None if general is None else ("general.max_workers", general.max_workers)
     if ceiling is not None and worker.min_workers > ceiling[1]:
         yield Fault(f"{key}.min_workers", _above(worker.min_workers, *ceiling))
+
+
+def _batch_faults(key: str, worker: WorkerSettings) -> Iterator[Fault]:
+    is_batch = worker.execution_mode is ExecutionMode.BATCH
+    if worker.batch_processing is not None and worker.batch_processing is not is_batch:
+        said = "true" if worker.batch_processing else "false"
+        problem = f'{said} contradicts execution_mode, which is "{worker.execution_mode}". Leave it out, or change one of them.'
+        yield Fault(f"{key}.batch_processing", problem)
+    if is_batch and worker.max_batch_size == 1:
+        yield Fault(f"{key}.max_batch_size", "1 is no batch. Set it to 2 or more, or execution_mode to Single.")
+    if is_batch and worker.max_concurrent_tasks > 1:
+        problem = "a worker in Batch mode runs one batch at a time. Leave the key out, and set max_batch_size and max_workers."
+        yield Fault(f"{key}.max_concurrent_tasks", problem)
+    needs_batch = {"max_batch_size": 1, "batch_timeout_ms": DEFAULT_BATCH_TIMEOUT_MS}
+    for name, default in needs_batch.items():
+        if not is_batch and getattr(worker, name) != default:
+            yield Fault(f"{key}.{name}", 'it has no effect without execution_mode = "Batch". Set that, or leave the key out.')
 
 
 def _doubles(list_key: str, listed: Any) -> Iterator[Fault]:

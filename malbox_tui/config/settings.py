@@ -58,7 +58,17 @@ class AnalysisSettings(SettingsTable, frozen=True, kw_only=True):
     """[analysis]: the limits of one attempt."""
 
     timeout_s: Seconds = 300.0
-    """How long the plugins may take together on one sample, in seconds."""
+    """How long the plugins, and the sample in its machine, may run, in seconds. A submission may ask for another time."""
+    critical_timeout_s: Seconds = 1800.0
+    """How long a whole attempt may take, from the moment a worker takes the task, in seconds. Above timeout_s."""
+    initializing_timeout_s: Seconds = 120.0
+    """How long it may take to lay the sample out, in seconds. The time while a full disk is waited for does not count."""
+    preparing_timeout_s: Seconds = 900.0
+    """How long a task may wait for its machine to be up and answering, in seconds; then another machine is tried."""
+    stopping_timeout_s: Seconds = 60.0
+    """How long a task waits for its clean-up at the end, in seconds; what takes longer goes on without it."""
+    enforce_timeout: bool = False
+    """Whether a machine is watched for the whole timeout_s, also when its sample has ended before. No other task is kept so."""
     cancel_grace_s: Seconds = 5.0
     """How long a plugin that was asked to stop may take before its process tree is killed, in seconds."""
     flush_grace_s: Seconds = 10.0
@@ -112,8 +122,8 @@ class GroupSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     `task_types` and `platforms`: what its workers take, None: everything. A platform list says nothing of tasks without a
     platform. `plugins_allowed`: the plugins that may take part, empty: all; `plugins_denied`: those that may not, whatever is
-    allowed. `slots`: how many tasks one worker holds at once. `limits`: what plugins may use. A group of higher `priority` is
-    preferred.
+    allowed. `slots`: how many tasks one worker holds at once, each by itself. `batch_size`: how many it runs together, 1: none;
+    `batch_wait_s` is how long such a batch is waited for. `limits`: what plugins may use. A group of higher `priority` is preferred.
     """
 
     name: str = DEFAULT_GROUP
@@ -127,6 +137,8 @@ class GroupSettings(msgspec.Struct, frozen=True, kw_only=True):
     plugins_allowed: frozenset[str] = frozenset()
     plugins_denied: frozenset[str] = frozenset()
     limits: ResourceLimits = UNLIMITED
+    batch_size: int = 1
+    batch_wait_s: float = 0.5
 
 
 class Settings(SettingsTable, frozen=True, kw_only=True):
@@ -164,5 +176,7 @@ def _group(worker: WorkerSettings, general: GeneralSettings) -> GroupSettings:
         platforms=None if worker.compatible_platforms is None else frozenset(worker.compatible_platforms),
         plugins_allowed=frozenset(worker.plugin_restrictions.allow),
         plugins_denied=frozenset(worker.plugin_restrictions.deny),
+        batch_size=worker.max_batch_size,
+        batch_wait_s=worker.batch_timeout_ms / 1000,
         limits=msgspec.convert(worker.resource_limits, ResourceLimits, from_attributes=True),
     )

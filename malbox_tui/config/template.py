@@ -24,6 +24,7 @@ _EXAMPLES: Mapping[str, Any] = MappingProxyType(
         "workers.compatible_tasks": ["dynamic"],
         "workers.compatible_platforms": ["windows"],
         "workers.max_workers": 4,
+        "workers.batch_processing": False,
         "workers.resource_limits.memory_mb": 2048,
         "workers.resource_limits.cpu_cores": 2,
         "workers.resource_limits.disk_mb": 512,
@@ -46,6 +47,7 @@ _WHEN_LEFT_OUT: Mapping[str, str] = MappingProxyType(
         "workers.compatible_tasks": "all",
         "workers.compatible_platforms": "all",
         "workers.max_workers": "that of [general]",
+        "workers.batch_processing": "as execution_mode says",
     }
 )
 """What is in effect for a key that may be left out, and is."""

@@ -6,6 +6,7 @@ never accepted and ignored.
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated
 
 import msgspec
@@ -15,7 +16,15 @@ from malbox_tui.config.section import MAX_MB, Count, LowerCaseName, Milliseconds
 DEFAULT_PRIORITY = 5
 
 
-_ONE_BY_ONE = "this version runs tasks one by one"
+MAX_BATCH_SIZE = 256
+DEFAULT_BATCH_TIMEOUT_MS = 500
+
+
+class ExecutionMode(StrEnum):
+    """How a worker runs its tasks: each by itself, or in batches."""
+
+    SINGLE = "Single"
+    BATCH = "Batch"
 
 
 class PluginRestrictions(SettingsTable, frozen=True, kw_only=True):
@@ -64,13 +73,14 @@ class WorkerSettings(SettingsTable, frozen=True, kw_only=True):
     """After so long without work a worker above min_workers leaves. In milliseconds."""
     max_concurrent_tasks: Annotated[int, msgspec.Meta(ge=1, le=64)] = 1
     """How many tasks one worker runs at once."""
-    execution_mode: Annotated[str, only("Single", _ONE_BY_ONE)] = "Single"
-    """How tasks are run."""
-    batch_processing: Annotated[bool, only(False, _ONE_BY_ONE)] = False
-    """Whether a worker takes batches of tasks."""
-    max_batch_size: Annotated[int, only(1, _ONE_BY_ONE)] = 1
-    """How many tasks are in one batch."""
-    batch_timeout_ms: Annotated[int, only(500, _ONE_BY_ONE)] = 500
-    """How long a worker waits for a batch to fill, in milliseconds."""
+    execution_mode: ExecutionMode = ExecutionMode.SINGLE
+    """Single: each task by itself. Batch: tasks that need no machine are collected and given to the plugins together; each still has
+    a state, a time limit and a result of its own."""
+    batch_processing: bool | None = None
+    """Whether a worker takes batches: the same as execution_mode, which it must not contradict. Left out: as execution_mode says."""
+    max_batch_size: Annotated[int, msgspec.Meta(ge=1, le=MAX_BATCH_SIZE)] = 1
+    """How many tasks are in one batch at most. Batch needs 2 or more."""
+    batch_timeout_ms: Milliseconds = DEFAULT_BATCH_TIMEOUT_MS
+    """How long tasks wait for a batch to fill before it is run as it is, in milliseconds."""
     plugin_restrictions: PluginRestrictions = PluginRestrictions()
     resource_limits: ResourceLimitSettings = ResourceLimitSettings()

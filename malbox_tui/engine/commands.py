@@ -189,6 +189,7 @@ class CommandDesk:
                 at=self._wall.now(),
                 priority=task.priority,
                 timeout_s=task.timeout_s,
+                enforce_timeout=task.enforce_timeout,
                 requires=requires,
                 retry_of=task_id,
             )

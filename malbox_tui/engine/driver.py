@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 
+from malbox_tui.engine.attempt_time import AttemptTime
 from malbox_tui.engine.cancellation import CancelReason, CancelToken
 from malbox_tui.engine.executor import Attempt, Executor
 from malbox_tui.engine.lifecycle import Lifecycle
@@ -29,7 +30,7 @@ log = logging.getLogger(__name__)
 
 class Driver:
     """Drives what workers were handed. `attempts`: those under way, by task id. For a worker group, `kept_out` gives the plugins that
-    it keeps out with the reasons, `limits` what the others may use."""
+    it keeps out with the reasons, `limits` what the others may use. An attempt may take `critical_s` in all."""
 
     def __init__(
         self,
@@ -42,6 +43,7 @@ class Driver:
         machines: MachinePool,
         kept_out: Callable[[str], Mapping[str, str]],
         limits: Callable[[str], ResourceLimits],
+        critical_s: float,
     ) -> None:
         self.attempts: dict[int, Attempt] = {}
         self._lifecycle = lifecycle
@@ -52,6 +54,7 @@ class Driver:
         self._machines = machines
         self._kept_out = kept_out
         self._limits = limits
+        self._critical_s = critical_s
 
     async def drive(self, worker: Worker, assignment: Assignment) -> Served:
         """Drive an assignment to its end. Raises what kept a broken attempt from being put right: its lease runs out instead."""
@@ -73,6 +76,8 @@ class Driver:
             self.attempts.pop(entry.task_id, None)
             if lease is not None:
                 self._machines.release(lease)
+            if assignment.batch is not None:
+                await assignment.batch.leave(entry.task_id)
         if again is not None and token.reason is CancelReason.USER:
             await self._end(again, token)
             again = None
@@ -82,7 +87,8 @@ class Driver:
         token = assignment.token
         owned = self._lifecycle.owned(claim.task)
         kept_out, limits = self._kept_out(worker.group), self._limits(worker.group)
-        attempt = Attempt(claim, owned, token, assignment.lease, kept_out, limits)
+        time = AttemptTime(token, self._critical_s)
+        attempt = Attempt(claim, owned, token, time, assignment.lease, assignment.batch, kept_out, limits)
         self.attempts[claim.task.id] = attempt
         broken: BaseException
         try:

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from malbox_tui.config.settings import Settings
-from malbox_tui.engine import clock
+from malbox_tui.engine import clock, dues
+from malbox_tui.engine.batch import Batch
 from malbox_tui.engine.cancellation import CancelReason, CancelToken
 from malbox_tui.engine.closing import close_all
 from malbox_tui.engine.commands import CommandDesk
@@ -105,13 +106,16 @@ class Engine:
         self._recovery = Recovery(adapters.store, self._lifecycle, adapters.results, self._health, settings.analysis.max_crashes)
         self._driver = Driver(
             lifecycle=self._lifecycle,
-            executor=Executor(stores, adapters.runner, self._machines, settings.machinery.max_attempts),
+            executor=Executor(
+                stores, adapters.runner, self._machines, self._tracker, settings.analysis, settings.machinery.max_attempts
+            ),
             recovery=self._recovery,
             store=adapters.store,
             health=self._health,
             machines=self._machines,
             kept_out=lambda group: self._pool.groups[group].kept_out(self._plugins),
             limits=lambda group: self._pool.groups[group].settings.limits,
+            critical_s=settings.analysis.critical_timeout_s,
         )
         self._leases = LeaseKeeper(
             store=adapters.store,
@@ -132,6 +136,7 @@ class Engine:
             root=self._root,
             tokens=self._tokens,
             attempt=self._driver.drive,
+            batch=lambda task_ids: Batch(task_ids, adapters.runner, self._tracker),
             announce=self.announce,
             on_shrunk=self._on_shrunk,
         )
@@ -154,7 +159,7 @@ class Engine:
             waiting=self._waiting,
             wall=adapters.wall,
             max_sample_bytes=settings.intake.max_sample_bytes,
-            timeout_s=settings.analysis.timeout_s,
+            settings=settings.analysis,
         )
 
     # --- life --------------------------------------------------------------------------------------------------------------------
@@ -243,7 +248,7 @@ class Engine:
             position=self._newsroom.position,
             counts=self._newsroom.counts.by_state(),
             groups=self._pool.views(),
-            workers=self._pool.worker_views(),
+            workers=dues.of_workers(self._pool.worker_views(), self._driver.attempts, self._adapters.wall.now()),
             machines=self._machines.views(),
             paused=self._pool.paused,
             stopping=self._stop_mode,
@@ -256,7 +261,8 @@ class Engine:
     async def query(self, query: TaskQuery) -> TaskPage:
         """See `Client`."""
         self._check_alive()
-        return self._waiting.explain(await self._adapters.store.tasks(query, self._adapters.wall.now()))
+        page = await self._adapters.store.tasks(query, self._adapters.wall.now())
+        return dues.of_tasks(self._waiting.explain(page), self._driver.attempts)
 
     async def read(self, reference: ResultRef, max_bytes: int) -> bytes:
         """See `Client`."""

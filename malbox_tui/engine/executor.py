@@ -11,40 +11,43 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from malbox_tui.config.settings import AnalysisSettings
 from malbox_tui.engine import clock
-from malbox_tui.engine.cancellation import CancelReason, CancelToken, Interrupted
+from malbox_tui.engine.attempt_time import AttemptTime
+from malbox_tui.engine.batch import Batch
+from malbox_tui.engine.cancellation import CancelToken, Interrupted
 from malbox_tui.engine.guest_run import GuestFindings, GuestRun
 from malbox_tui.engine.lifecycle import OwnedTask
 from malbox_tui.engine.machine import MachineLease
 from malbox_tui.engine.machine_pool import MachinePool
 from malbox_tui.engine.outcome import Conclusion, GivenBack, Happened, conclude, conclude_failure, conclude_machine_failure
+from malbox_tui.engine.place import SAMPLE_NAME, Place
 from malbox_tui.engine.store_health import StoreHealth
-from malbox_tui.model.errors import MachineError, MalboxError, SampleChanged, SampleMissing, StoreError, StoreFull
+from malbox_tui.engine.tracker import TaskTracker
+from malbox_tui.model.due import TimeLimit
+from malbox_tui.model.errors import (
+    GuestUnreachable,
+    MachineError,
+    MalboxError,
+    SampleChanged,
+    SampleMissing,
+    StoreError,
+    StoreFull,
+)
 from malbox_tui.model.limits import UNLIMITED, ResourceLimits
 from malbox_tui.model.task import Claim, EndedBy, Outcome, Task, TaskState
-from malbox_tui.ports import (
-    Findings,
-    GuestSession,
-    PendingEntry,
-    PluginBench,
-    PluginJob,
-    PluginRunner,
-    Quarantine,
-    ResultStore,
-    Store,
-)
+from malbox_tui.ports import Findings, PendingEntry, PluginJob, PluginRunner, Quarantine, ResultStore, Store
 
 log = logging.getLogger(__name__)
 
-SAMPLE_NAME = "sample"
-"""What a sample is called where plugins and guests see it: its own name never becomes part of a path."""
-SESSION_LIMIT_S = 5.0
-"""How long a guest may take to be told goodbye."""
+END_MARGIN_S = 10.0
+"""How long, over the time that plugins get to end, it may take until they have; then they are cut."""
 
 
 @dataclass(slots=True)
 class Attempt:
-    """One try at one task. `token` ends it; `outcome` is None until it is decided. `lease` is the machine reserved for it.
+    """One try at one task. `token` ends it; `outcome` is None until it is decided. `lease` is the machine reserved for it, `batch` the
+    tasks that it shares its bench with.
 
     `owned` moves the task. `kept_out` maps plugins that the worker's group keeps out to the reason; `limits` bind the others.
     """
@@ -52,7 +55,9 @@ class Attempt:
     claim: Claim
     owned: OwnedTask
     token: CancelToken
+    time: AttemptTime
     lease: MachineLease | None = None
+    batch: Batch | None = None
     kept_out: Mapping[str, str] = field(default_factory=dict)
     limits: ResourceLimits = UNLIMITED
     outcome: Outcome | None = None
@@ -71,10 +76,20 @@ class Stores:
 class Executor:
     """Drives attempts, any number at a time. After `max_machine_failures` machines have failed a task, it fails."""
 
-    def __init__(self, stores: Stores, runner: PluginRunner, machines: MachinePool, max_machine_failures: int) -> None:
+    def __init__(
+        self,
+        stores: Stores,
+        runner: PluginRunner,
+        machines: MachinePool,
+        tracker: TaskTracker,
+        settings: AnalysisSettings,
+        max_machine_failures: int,
+    ) -> None:
         self._stores = stores
         self._runner = runner
         self._machines = machines
+        self._tracker = tracker
+        self._settings = settings
         self._max_machine_failures = max_machine_failures
 
     async def run(self, attempt: Attempt) -> PendingEntry | None:
@@ -82,27 +97,24 @@ class Executor:
 
         Raises `LeaseLost` when another attempt has it by then. Whatever else is raised, the task still is the attempt's.
         """
-        place = _Place(self._runner, self._machines, attempt.lease)
+        place = Place(self._runner, self._machines, attempt.lease, attempt.batch, attempt.claim.task.id)
         try:
             return await self._drive(attempt, place)
         finally:
+            attempt.time.end()
             await place.leave()
 
-    async def _drive(self, attempt: Attempt, place: _Place) -> PendingEntry | None:
-        owned = attempt.owned
+    async def _drive(self, attempt: Attempt, place: Place) -> PendingEntry | None:
+        owned, time = attempt.owned, attempt.time
         findings, conclusion = Findings(()), None
         try:
-            async with attempt.token.interrupts():
-                bench = await place.take(attempt.limits)
-                await self._lay_out(owned.task, bench)
-                if attempt.lease is not None:
-                    owned.begin_preparing()
-                    await place.bring_up()
+            await self._get_ready(attempt, place)
             owned.begin_running()
-            findings, happened = await self._run_everything(attempt, bench, place)
-            conclusion = conclude(owned.task, attempt.token, happened)
+            with time.stage(TimeLimit.ANALYSIS, owned.task.timeout_s):
+                findings, lost = await self._run_everything(attempt, place)
+            conclusion = conclude(owned.task, attempt.token, Happened(findings.runs, time.reached, lost))
         except Interrupted:
-            conclusion = conclude(owned.task, attempt.token, Happened(findings.runs))
+            conclusion = self._conclude_unready(attempt)
         except MachineError as error:
             place.machine_failure = error.problem
             conclusion = conclude_machine_failure(owned.task, attempt.token, error, self._max_machine_failures)
@@ -112,110 +124,113 @@ class Executor:
             conclusion = conclude_failure(attempt.token, Outcome(TaskState.FAILED, EndedBy.PLUGIN_ERROR, str(error)))
         return await self._stop(attempt, place, findings, conclusion)
 
-    async def _lay_out(self, task: Task, bench: PluginBench) -> None:
+    async def _get_ready(self, attempt: Attempt, place: Place) -> None:
+        """Bring the sample and its machine to where they are needed. Raises `Interrupted` when the attempt is to end before that."""
+        owned, time = attempt.owned, attempt.time
+        async with time.token.interrupts():
+            with time.stage(TimeLimit.INITIALIZING, self._settings.initializing_timeout_s):
+                await place.take(attempt.limits)
+                await self._lay_out(owned.task, place, time)
+                await place.gather(time)
+            if attempt.lease is not None:
+                owned.begin_preparing()
+                with time.stage(TimeLimit.PREPARING, self._settings.preparing_timeout_s):
+                    await place.bring_up()
+
+    def _conclude_unready(self, attempt: Attempt) -> Conclusion:
+        reached, lease = attempt.time.reached, attempt.lease
+        if reached is None or reached.limit is not TimeLimit.PREPARING or lease is None:
+            return conclude(attempt.owned.task, attempt.token, Happened((), reached))
+        # Not held against the machine: it may have waited for its turn to start. What is wrong with it, its revert will tell.
+        late = GuestUnreachable(lease.machine.name, f"it was not there for the task within {reached.seconds:g} s")
+        return conclude_machine_failure(attempt.owned.task, attempt.token, late, self._max_machine_failures)
+
+    async def _lay_out(self, task: Task, place: Place, time: AttemptTime) -> None:
         """Put the sample into the inbox. A full disk is waited for, since someone frees it; nobody mends another fault unasked."""
-        target = bench.inbox / SAMPLE_NAME
+        target = place.sample_path
 
         async def extract() -> None:
-            await self._stores.quarantine.extract(task.sha256, target)
+            time.go()
+            try:
+                await self._stores.quarantine.extract(task.sha256, target)
+            except StoreFull:
+                time.stand()
+                raise
 
         try:
             await self._stores.health.insist(extract, f"task {task.id}: its sample", StoreFull)
         except StoreError as error:
             raise StoreError(f"The sample could not be laid out: {error}") from error
 
-    async def _run_everything(self, attempt: Attempt, bench: PluginBench, place: _Place) -> tuple[Findings, Happened]:
-        """Run the plugins here and the sample in its guest, side by side, under the analysis timeout."""
-        task = attempt.claim.task
-        job = PluginJob(task.id, attempt.claim.token, SAMPLE_NAME, attempt.kept_out)
-        limit = attempt.token.child()
-        alarm = clock.alarm(task.timeout_s, lambda: limit.cancel(CancelReason.TIMEOUT))
-        try:
-            if attempt.lease is None or place.session is None:
-                findings, guest = await bench.run(job, limit), None
-            else:
-                machine = attempt.lease.machine.name
-                findings, guest = await self._on_both_sides(bench, place.session, machine, job, limit)
-        finally:
-            alarm.cancel()
-        if guest is not None:
-            findings = Findings((guest.run, *findings.runs), findings.identification)
-        timed_out = limit.reason is CancelReason.TIMEOUT
-        return findings, Happened(findings.runs, timed_out, None if guest is None else guest.lost)
+    async def _run_everything(self, attempt: Attempt, place: Place) -> tuple[Findings, GuestUnreachable | None]:
+        """Run the plugins here and the sample in its guest, side by side, until the attempt's time is over; and how the guest was lost.
 
-    async def _on_both_sides(
-        self, bench: PluginBench, session: GuestSession, machine: str, job: PluginJob, limit: CancelToken
-    ) -> tuple[Findings, GuestFindings]:
-        guest = GuestRun(session, self._stores.results, machine)
+        Plugins end in a bounded time once they are asked to; that they do is not left to them.
+        """
+        settings, token = self._settings, attempt.time.token
+        limit_s = max(settings.cancel_grace_s, settings.flush_grace_s) + END_MARGIN_S
+        scope = clock.within(None)
+        try:
+            async with scope:
+                stop_listening = token.listen(lambda _reason: scope.reschedule(clock.monotonic() + limit_s))
+                try:
+                    return await self._on_both_sides(attempt, place)
+                finally:
+                    stop_listening()
+        except TimeoutError:
+            if not scope.expired():
+                raise
+            log.error("the plugins of task %d had not ended %g s after they were to", attempt.claim.task.id, limit_s)
+            return Findings(()), None
+
+    async def _on_both_sides(self, attempt: Attempt, place: Place) -> tuple[Findings, GuestUnreachable | None]:
+        task, token = attempt.claim.task, attempt.time.token
+        job = PluginJob(task.id, attempt.claim.token, place.sample_path.name, attempt.kept_out, task.timeout_s)
+        if attempt.lease is None or place.session is None:
+            return await place.run_plugins(job, attempt.time), None
+        guest = GuestRun(place.session, self._stores.results, attempt.lease.machine.name)
         try:
             async with asyncio.TaskGroup() as sides:
-                here = sides.create_task(bench.run(job, limit))
-                there = sides.create_task(guest.run(bench.inbox / job.sample_name, job.sample_name, job, limit))
+                here = sides.create_task(place.run_plugins(job, attempt.time))
+                there = sides.create_task(self._in_guest(guest, place, task, job, token))
         except BaseExceptionGroup as failures:
             raise failures.exceptions[0] from failures
-        return here.result(), there.result()
+        findings, in_guest = here.result(), there.result()
+        return Findings((in_guest.run, *findings.runs), findings.identification), in_guest.lost
 
-    async def _stop(self, attempt: Attempt, place: _Place, findings: Findings, conclusion: Conclusion) -> PendingEntry | None:
+    async def _in_guest(self, guest: GuestRun, place: Place, task: Task, job: PluginJob, token: CancelToken) -> GuestFindings:
+        found = await guest.run(place.sample_path, SAMPLE_NAME, job, token)
+        if task.enforce_timeout and found.is_up:
+            await token.wait()
+        return found
+
+    async def _stop(self, attempt: Attempt, place: Place, findings: Findings, conclusion: Conclusion) -> PendingEntry | None:
         owned, token, stores = attempt.owned, attempt.claim.token, self._stores
         task = owned.task
         if isinstance(conclusion, Outcome):
             attempt.outcome = conclusion
             owned.begin_stopping(conclusion)
-            await place.leave()
-            identification = findings.identification
-            if identification is not None:
-                await stores.health.insist(
-                    lambda: stores.store.identify(task.sha256, identification), f"task {task.id}: its kind"
-                )
-            await stores.health.insist(lambda: stores.results.settle(task.id, token), f"task {task.id}: its results")
-            await owned.settle()
+            with attempt.time.stage(TimeLimit.STOPPING, self._settings.stopping_timeout_s):
+                await self._leave(task, place)
+                identification = findings.identification
+                if identification is not None:
+                    await stores.health.insist(
+                        lambda: stores.store.identify(task.sha256, identification), f"task {task.id}: its kind"
+                    )
+                await stores.health.insist(lambda: stores.results.settle(task.id, token), f"task {task.id}: its results")
+                await owned.settle()
             return None
-        await place.leave()
+        await self._leave(task, place)
         await stores.health.insist(lambda: stores.results.discard(task.id, token), f"task {task.id}: the end of its attempt")
         if isinstance(conclusion, GivenBack):
             return await owned.give_back(conclusion.reason, avoid=conclusion.avoid)
         return None
 
-
-class _Place:
-    """Where an attempt works: at most one bench and one machine, left once."""
-
-    def __init__(self, runner: PluginRunner, machines: MachinePool, lease: MachineLease | None) -> None:
-        self.session: GuestSession | None = None
-        self.machine_failure: str | None = None
-        self._runner = runner
-        self._machines = machines
-        self._lease = lease
-        self._bench: PluginBench | None = None
-
-    async def take(self, limits: ResourceLimits) -> PluginBench:
-        self._bench = await self._runner.acquire(limits)
-        return self._bench
-
-    async def bring_up(self) -> None:
-        if self._lease is not None:
-            self.session = await self._machines.start(self._lease)
-
-    async def leave(self) -> None:
-        """Give everything back; the machine first and in one step, since nothing that follows may keep it."""
-        if self._lease is not None:
-            self._machines.release(self._lease, self.machine_failure)
-        bench, self._bench = self._bench, None
-        session, self.session = self.session, None
-        try:
-            if session is not None:
-                await _say_goodbye(session)
-        finally:
-            if bench is not None:
-                await self._runner.release(bench)
-
-
-async def _say_goodbye(session: GuestSession) -> None:
-    """In a bounded time, and whatever comes of it: the machine is being stopped, nobody is left to say it to."""
-    try:
-        async with clock.within(SESSION_LIMIT_S):
-            await session.close()
-    except (MachineError, TimeoutError):
-        return
-    except Exception:
-        log.exception("the adapter of a guest broke while it was told goodbye")
+    async def _leave(self, task: Task, place: Place) -> None:
+        """Give everything back. What takes too long goes on without the task: it is not to wait for somebody else's clean-up."""
+        leaving = self._tracker.spawn(place.leave(), name=f"clean-up after task {task.id}")
+        done, _ = await asyncio.wait({leaving}, timeout=self._settings.stopping_timeout_s)
+        if done:
+            leaving.result()
+        else:
+            log.error("cleaning up after task %d takes longer than %g s; it goes on", task.id, self._settings.stopping_timeout_s)

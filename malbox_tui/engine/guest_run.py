@@ -29,10 +29,11 @@ MAX_OUTPUT_BYTES = 256 * 1024
 
 @dataclass(frozen=True, slots=True)
 class GuestFindings:
-    """The run, and why the guest was lost in it; None when it wasn't."""
+    """The run, and why the guest was lost in it; None when it wasn't. `is_up`: the sample has ended, and its machine goes on."""
 
     run: PluginRun
     lost: GuestUnreachable | None = None
+    is_up: bool = False
 
 
 class GuestRun:
@@ -59,7 +60,7 @@ class GuestRun:
         except StoreError as error:
             # What the plugins on this side found is not to be lost with it.
             return GuestFindings(self._as_run(PluginStatus.FAILED, f"What it did could not be kept: {error}"))
-        return GuestFindings(self._as_run(PluginStatus.COMPLETED, _end_in_words(end), kept))
+        return GuestFindings(self._as_run(PluginStatus.COMPLETED, _end_in_words(end), kept), is_up=end.code is not None)
 
     async def _execute(self, sample: Path, name: str) -> GuestExit:
         """Raises `GuestUnreachable`, whatever the adapter raises: its machine is of no use to this task any more."""

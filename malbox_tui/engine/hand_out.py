@@ -37,39 +37,84 @@ class Opening:
         return worker
 
 
-def startable(
-    queue: TaskQueue, machines: MachinePool, by_priority: Sequence[WorkerGroup]
-) -> Iterator[tuple[RequirementClass, WorkerGroup, Opening]]:
-    """The class of the first task that can start, and the group that takes it, again and again until none can.
+class Collection:
+    """Since when tasks are collected for a batch, by group and class, as long as the batch is neither full nor due.
 
-    Each is to be handed out before the next is asked for, and all in one step. Handing out only uses room and machines up, so a class
-    that can't start is not looked at again.
+    The tasks stay in the queue meanwhile: they can be canceled and re-ordered, and no worker holds them. Times are the loop's.
     """
-    openings = {group: Opening(group) for group in by_priority if group.may_take_one_more()}
-    if not openings:
-        return
-    firsts = queue.firsts()
-    if not machines.some_are_ready():
-        firsts = [first for first in firsts if not first[1].needs_machine]
-    heapify(firsts)
-    while firsts:
-        requires = firsts[0][1]
-        if (group := _group_for(requires, openings, machines)) is None:
-            heappop(firsts)
-            continue
-        yield requires, group, openings[group]
-        if (first := queue.first(requires)) is None:
-            heappop(firsts)
-        else:
-            heapreplace(firsts, (first, requires))
+
+    def __init__(self) -> None:
+        self._since: dict[tuple[str, RequirementClass], float] = {}
+
+    def due_in(self, group: WorkerGroup, requires: RequirementClass, pending: int, now: float) -> float:
+        """In how many seconds the batch is to be run; 0 when it is full, or has been waited for as long as it may."""
+        if pending >= group.settings.batch_size:
+            return 0.0
+        since = self._since.setdefault((group.name, requires), now)
+        return max(0.0, since + group.settings.batch_wait_s - now)
+
+    def taken(self, group: WorkerGroup, requires: RequirementClass) -> None:
+        """A batch was handed out: what is left of the class is the beginning of another."""
+        self._since.pop((group.name, requires), None)
+
+    def forget_all_but(self, pending: TaskQueue) -> None:
+        """Classes of which nothing is pending any more begin anew with their next task."""
+        for key in [key for key in self._since if not pending.count(key[1])]:
+            del self._since[key]
 
 
-def _group_for(requires: RequirementClass, openings: dict[WorkerGroup, Opening], machines: MachinePool) -> WorkerGroup | None:
-    for group, opening in openings.items():
-        if (
-            opening.is_open
-            and group.takes(requires)
-            and (not requires.needs_machine or machines.has_free(requires, group.settings.platforms))
-        ):
-            return group
-    return None
+class HandOut:
+    """One step's answers. `wait_s` is the time until a batch that is collected now is due; None: none is."""
+
+    def __init__(
+        self, queue: TaskQueue, machines: MachinePool, by_priority: Sequence[WorkerGroup], collection: Collection, now: float
+    ) -> None:
+        self.wait_s: float | None = None
+        self._queue = queue
+        self._machines = machines
+        self._collection = collection
+        self._now = now
+        self._openings = {group: Opening(group) for group in by_priority if group.may_take_one_more()}
+        collection.forget_all_but(queue)
+
+    def startable(self) -> Iterator[tuple[RequirementClass, WorkerGroup, Opening]]:
+        """The class of the first task that can start, and the group that takes it, again and again until none can.
+
+        Each is to be handed out, alone or with as many as make a batch, before the next is asked for, and all in one step. Handing out
+        only uses room and machines up, so a class that can't start is not looked at again.
+        """
+        if not self._openings:
+            return
+        firsts = self._queue.firsts()
+        if not self._machines.some_are_ready():
+            firsts = [first for first in firsts if not first[1].needs_machine]
+        heapify(firsts)
+        while firsts:
+            requires = firsts[0][1]
+            if (group := self._group_for(requires)) is None:
+                heappop(firsts)
+                continue
+            yield requires, group, self._openings[group]
+            if (first := self._queue.first(requires)) is None:
+                heappop(firsts)
+            else:
+                heapreplace(firsts, (first, requires))
+
+    def _group_for(self, requires: RequirementClass) -> WorkerGroup | None:
+        """The first group that takes it. While that one collects a batch, no other gets the tasks."""
+        for group, opening in self._openings.items():
+            if (
+                opening.is_open
+                and group.takes(requires)
+                and (not requires.needs_machine or self._machines.has_free(requires, group.settings.platforms))
+            ):
+                return group if self._is_ready(group, requires) else None
+        return None
+
+    def _is_ready(self, group: WorkerGroup, requires: RequirementClass) -> bool:
+        if not group.batches(requires):
+            return True
+        wait_s = self._collection.due_in(group, requires, self._queue.count(requires), self._now)
+        if wait_s > 0:
+            self.wait_s = wait_s if self.wait_s is None else min(self.wait_s, wait_s)
+        return wait_s == 0

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from malbox_tui.engine.attempt_time import Reached
 from malbox_tui.engine.cancellation import CancelReason, CancelToken
+from malbox_tui.model.due import TimeLimit
 from malbox_tui.model.errors import GuestUnreachable, MachineError
 from malbox_tui.model.report import PluginRun, PluginStatus, worst
 from malbox_tui.model.task import EndedBy, Outcome, Task, TaskState
@@ -30,10 +32,10 @@ Conclusion = Outcome | GivenBack | TakenOver
 
 @dataclass(frozen=True, slots=True)
 class Happened:
-    """What an attempt saw: the runs of its plugins, whether its time was over, and how its guest was lost."""
+    """What an attempt saw: the runs of its plugins, which time limit it reached, and how its guest was lost."""
 
     runs: tuple[PluginRun, ...] = ()
-    timed_out: bool = False
+    reached: Reached | None = None
     lost: GuestUnreachable | None = None
 
 
@@ -44,16 +46,17 @@ def conclude(task: Task, token: CancelToken, happened: Happened) -> Conclusion:
     unfinished = not runs or any(run.status in _UNFINISHED for run in runs)
     if (told := _told_to_end(token, runs, unfinished=unfinished)) is not None:
         return told
-    if happened.timed_out and unfinished:
-        late = ", ".join(run.name for run in runs if run.status is PluginStatus.TIMED_OUT)
-        reason = f"The analysis timeout of {task.timeout_s:g} s ended it{f' during {late}' if late else ''}."
-        return outcome(TaskState.TIMED_OUT, EndedBy.ANALYSIS_TIMEOUT, reason, runs)
+    if happened.reached is not None and unfinished:
+        return _timed_out(happened.reached, runs)
     if happened.lost is not None:
         return outcome(TaskState.FAILED, EndedBy.GUEST_LOST, f"The guest was lost: {happened.lost.problem}.", runs)
     failed = [run for run in ran if run.status is PluginStatus.FAILED]
     if failed and len(failed) == len(ran):
         return outcome(TaskState.FAILED, EndedBy.PLUGIN_ERROR, f"Every plugin failed: {_explained(failed)}.", runs)
-    return outcome(TaskState.COMPLETED, EndedBy.FINISHED, _finished_reason(runs, ran, failed), runs)
+    reason = _finished_reason(runs, ran, failed)
+    if happened.reached is not None and task.enforce_timeout:
+        reason += f" Its machine was watched for the whole {happened.reached.seconds:g} s."
+    return outcome(TaskState.COMPLETED, EndedBy.FINISHED, reason, runs)
 
 
 def conclude_machine_failure(task: Task, token: CancelToken, error: MachineError, max_attempts: int) -> Conclusion:
@@ -94,6 +97,23 @@ def _told_to_end(token: CancelToken, runs: tuple[PluginRun, ...], *, unfinished:
     if token.reason is CancelReason.SHUTDOWN and unfinished:
         return GivenBack("The engine stopped during the last attempt; it was not counted.")
     return None
+
+
+_ENDS = {TimeLimit.ANALYSIS: EndedBy.ANALYSIS_TIMEOUT, TimeLimit.CRITICAL: EndedBy.CRITICAL_TIMEOUT}
+
+
+def _timed_out(reached: Reached, runs: tuple[PluginRun, ...]) -> Outcome:
+    """What its plugins found until then is kept."""
+    late = ", ".join(run.name for run in runs if run.status is PluginStatus.TIMED_OUT)
+    during = f" during {late}" if late else ""
+    match reached.limit:
+        case TimeLimit.ANALYSIS:
+            what = f"The analysis timeout of {reached.seconds:g} s ended it{during}."
+        case TimeLimit.CRITICAL:
+            what = f"The critical timeout of {reached.seconds:g} s for the whole attempt ended it{during}."
+        case _:
+            what = f"It was still {reached.limit} after {reached.seconds:g} s, which is as long as that may take."
+    return outcome(TaskState.TIMED_OUT, _ENDS.get(reached.limit, EndedBy.STAGE_TIMEOUT), what, runs)
 
 
 def _finished_reason(runs: tuple[PluginRun, ...], ran: list[PluginRun], failed: list[PluginRun]) -> str:

@@ -63,6 +63,11 @@ class TaskQueue:
             places = self._lists[entry.requires] = SortedList()
         places.add(place)
 
+    def count(self, requires: RequirementClass) -> int:
+        """How many tasks of a class are pending."""
+        places = self._lists.get(requires)
+        return 0 if places is None else len(places)
+
     def first(self, requires: RequirementClass) -> Place | None:
         """Where the first task of a class stands; None when the class has none."""
         places = self._lists.get(requires)

@@ -11,6 +11,7 @@ import math
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 
+from malbox_tui.config.settings import AnalysisSettings
 from malbox_tui.engine.lifecycle import Lifecycle
 from malbox_tui.engine.queue import MAX_PRIORITY
 from malbox_tui.engine.waiting import WaitingRoom
@@ -32,14 +33,14 @@ class SubmissionDesk:
         waiting: WaitingRoom,
         wall: Clock,
         max_sample_bytes: int,
-        timeout_s: float,
+        settings: AnalysisSettings,
     ) -> None:
         self._lifecycle = lifecycle
         self._waiting = waiting
         self._quarantine = quarantine
         self._wall = wall
         self._max_sample_bytes = max_sample_bytes
-        self._timeout_s = timeout_s
+        self._settings = settings
 
     async def submit(
         self, offers: AsyncIterator[Offer], options: SubmissionOptions, on_receipt: Callable[[Receipt], None] | None
@@ -74,11 +75,22 @@ class SubmissionDesk:
             return Refusal("nonsense", problem)
         if options.timeout_s is not None and not 0 < options.timeout_s < math.inf:
             return Refusal("nonsense", f"An analysis timeout of {options.timeout_s:g} s: it must be above 0, and end.")
+        if options.timeout_s is not None and options.timeout_s >= self._settings.critical_timeout_s:
+            limit = (
+                f"it must be below the critical timeout of {self._settings.critical_timeout_s:g} s, which is over a whole attempt"
+            )
+            return Refusal("nonsense", f"An analysis timeout of {options.timeout_s:g} s: {limit}.")
+        if options.enforce_timeout and not options.requires.needs_machine:
+            problem = f"A {options.requires.task_type} task needs no machine, so there is none to watch for its whole timeout."
+            return Refusal("nonsense", problem)
         if (nonsense := self._waiting.nonsense(options.requires)) is not None:
             return Refusal("nonsense", nonsense)
         if not options.hold and (impossible := self._waiting.impossible(options.requires)) is not None:
             return Refusal("unserviceable", impossible)
         return None
+
+    def _enforces(self, options: SubmissionOptions) -> bool:
+        return self._settings.enforce_timeout if options.enforce_timeout is None else options.enforce_timeout
 
     async def _keep(self, offer: Offer, unserviceable: Refusal | None) -> StoredContent | Refusal:
         if offer.content is None:
@@ -101,7 +113,8 @@ class SubmissionDesk:
             name=offer.name,
             at=self._wall.now(),
             priority=options.priority,
-            timeout_s=self._timeout_s if options.timeout_s is None else options.timeout_s,
+            timeout_s=self._settings.timeout_s if options.timeout_s is None else options.timeout_s,
+            enforce_timeout=options.requires.needs_machine and self._enforces(options),
             requires=options.requires,
             again=options.again,
         )

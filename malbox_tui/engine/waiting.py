@@ -50,7 +50,9 @@ class WaitingRoom:
         if not any(group.max or group.active for group in possible):
             return f"{_named(possible)} may have no worker: max is 0"
         if with_room := [group for group in possible if group.may_take_one_more()]:
-            return self._machines.waiting(requires, _platforms(with_room)) if requires.needs_machine else "next in line"
+            if requires.needs_machine:
+                return self._machines.waiting(requires, _platforms(with_room))
+            return self._collected(requires, with_room) or "next in line"
         busy = sum(group.busy for group in possible)
         return f"all workers of {_named(possible)} are busy ({busy} of {sum(group.max for group in possible)})"
 
@@ -73,6 +75,14 @@ class WaitingRoom:
         if requires.task_type not in known:
             return f"There is no task type {requires.task_type!r}; there is {', '.join(sorted(known))}."
         return None
+
+    def _collected(self, requires: RequirementClass, with_room: list[WorkerGroup]) -> str | None:
+        """That a batch is being collected, if the group that is asked first runs batches."""
+        first = max(with_room, key=lambda group: group.settings.priority)
+        if not self._pool.collecting(first, requires):
+            return None
+        there, size, wait_s = self._queue.count(requires), first.settings.batch_size, first.settings.batch_wait_s
+        return f"{first.name} collects a batch: {there} of {size}, for {wait_s:g} s at most"
 
     def _serves(self, requires: RequirementClass, group: WorkerGroup) -> bool:
         return self._machines.impossible(requires, group.settings.platforms) is None

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from uuid import uuid4
 
 from malbox_tui.engine import clock
+from malbox_tui.engine.batch import Batch
 from malbox_tui.engine.cancellation import CancelToken
 from malbox_tui.engine.machine import MachineLease
 from malbox_tui.model.worker import StopReason, WorkerKind, WorkerState, WorkerView
@@ -23,11 +24,13 @@ from malbox_tui.ports import PendingEntry
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Assignment:
-    """A task for one worker, with what ends its attempt and the machine that is reserved for it; None for a host-only one."""
+    """A task for one worker, with what ends its attempt, the machine that is reserved for it (None for a host-only one), and the tasks
+    that it runs together with, if any."""
 
     entry: PendingEntry
     token: CancelToken
     lease: MachineLease | None = None
+    batch: Batch | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +116,7 @@ class Worker:
             since=self.since,
             started_at=self.started_at,
             task_ids=tuple(self.held),
-            slots=self.slots,
+            slots=max(self.slots, len(self.held)),
             tasks_done=self.tasks_done,
             note="" if self.held else note,
         )

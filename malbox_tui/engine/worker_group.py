@@ -60,6 +60,10 @@ class WorkerGroup:
         """A worker has room, or there may be one worker more."""
         return self.can_grow or any(worker.has_room for worker in self.workers.values())
 
+    def batches(self, requires: RequirementClass) -> bool:
+        """Whether its workers run such tasks together. Those that need a machine are run each by itself: each has another one."""
+        return self.settings.batch_size > 1 and not requires.needs_machine
+
     def takes(self, requires: RequirementClass) -> bool:
         """Whether its profile allows such a task. A host-only task has no platform and asks for none."""
         types, platforms = self.settings.task_types, self.settings.platforms
@@ -94,6 +98,7 @@ class WorkerGroup:
             busy=self.busy,
             idle_timeout_s=self.settings.idle_timeout_s,
             slots=self.settings.slots,
+            batch_size=self.settings.batch_size,
             takes=self.takes_in_words(),
             priority=self.settings.priority,
             saved=self.saved == (self.min, self.max),

@@ -5,7 +5,7 @@ What holds after each step of the event loop:
 1. busy ≤ active in each group, and active ≤ max once surplus workers have left; those that stay are at least min.
 2. As many of those that stay as min are baseline; the others are demand workers and leave when idle.
 3. No task is pending that could start: one for which a group that takes it has room or may grow, and, if it needs one, a machine is
-   free. Unless the pool is paused or ending.
+   free. Unless the pool is paused or ending, or that group collects a batch, which it does for a bounded time.
 4. A task goes to the group of the highest priority that takes it and has room or may grow.
 
 Each decision is taken from the state of the moment, in one synchronous step (`balance`), after everything that could change it: a task
@@ -23,8 +23,11 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any
 
 from malbox_tui.config.settings import GroupSettings
+from malbox_tui.engine import clock
+from malbox_tui.engine.batch import Batch
 from malbox_tui.engine.cancellation import CancelToken
-from malbox_tui.engine.hand_out import startable
+from malbox_tui.engine.hand_out import Collection, HandOut
+from malbox_tui.engine.machine import MachineLease
 from malbox_tui.engine.machine_pool import MachinePool
 from malbox_tui.engine.queue import TaskQueue
 from malbox_tui.engine.tracker import TaskTracker
@@ -33,6 +36,7 @@ from malbox_tui.engine.worker_group import WorkerGroup
 from malbox_tui.model import events as news
 from malbox_tui.model.errors import RefusedCommand
 from malbox_tui.model.overview import GroupView
+from malbox_tui.model.task import RequirementClass
 from malbox_tui.model.worker import StopReason, WorkerKind, WorkerView
 from malbox_tui.ports import Clock, PendingEntry
 
@@ -46,9 +50,9 @@ Attempt = Callable[[Worker, Assignment], Awaitable[Served]]
 class WorkerPool:
     """The worker groups over one queue. Not thread-safe: it belongs to the engine's loop.
 
-    `attempt` drives one task for one worker. `tokens` is kept here: by task id what ends its attempt, from the step in which it is
-    handed out to the one in which its worker no longer holds it. `on_shrunk` is told how many tasks can be worked on at once after a
-    worker has left.
+    `attempt` drives one task for one worker; `batch` makes one of the tasks with these ids. `tokens` is kept here: by task id what ends
+    its attempt, from the step in which it is handed out to the one in which its worker no longer holds it. `on_shrunk` is told how many
+    tasks can be worked on at once after a worker has left.
     """
 
     def __init__(
@@ -62,6 +66,7 @@ class WorkerPool:
         root: CancelToken,
         tokens: dict[int, CancelToken],
         attempt: Attempt,
+        batch: Callable[[Sequence[int]], Batch],
         announce: Callable[[news.EventBody], None],
         on_shrunk: Callable[[int], None],
     ) -> None:
@@ -75,12 +80,16 @@ class WorkerPool:
         self._root = root
         self._tokens = tokens
         self._attempt = attempt
+        self._batch = batch
         self._announce = announce
         self._on_shrunk = on_shrunk
         self._holds: dict[str, str] = {}
         """What keeps tasks from being taken → why, for a person."""
         self._begun = False
         self._draining = False
+        self._collection = Collection()
+        self._batch_alarm: asyncio.TimerHandle | None = None
+        """Rings when the batch is due that is collected and due first."""
         self._goes_on = False
         """The next step of the loop goes on where this one stopped."""
         self._emptied: asyncio.Future[None] | None = None
@@ -101,6 +110,10 @@ class WorkerPool:
     def views(self) -> tuple[GroupView, ...]:
         """All groups' numbers as they are now."""
         return tuple(group.view() for group in self.groups.values())
+
+    def collecting(self, group: WorkerGroup, requires: RequirementClass) -> bool:
+        """Tasks of this class wait there for their batch to fill."""
+        return group.batches(requires) and self._queue.count(requires) < group.settings.batch_size
 
     def worker_views(self) -> tuple[WorkerView, ...]:
         """All workers, group by group, the oldest first."""
@@ -163,6 +176,7 @@ class WorkerPool:
     def drain(self) -> None:
         """Take no more tasks; workers leave when they hold none."""
         self._draining = True
+        self._wait_for_batch(None)
         for group in self.groups.values():
             for worker in group.workers.values():
                 worker.ask_to_leave(StopReason.REQUESTED)
@@ -200,18 +214,50 @@ class WorkerPool:
     # --- private -----------------------------------------------------------------------------------------------------------------
 
     def _hand_out(self) -> None:
-        for handed_out, (requires, group, opening) in enumerate(startable(self._queue, self._machines, self._by_priority)):
-            if handed_out == MOST_A_STEP:
+        now = clock.monotonic()
+        step = HandOut(self._queue, self._machines, self._by_priority, self._collection, now)
+        handed_out = 0
+        for requires, group, opening in step.startable():
+            if handed_out >= MOST_A_STEP:
                 self._go_on()
                 return
-            entry = self._queue.pop(requires)
-            lease = None
-            if requires.needs_machine:
-                lease = self._machines.reserve(requires, group.settings.platforms, entry.task_id)
-                assert lease is not None, "the group was chosen because a machine is free"
             worker = opening.next() or opening.put(self._start(group, WorkerKind.DEMAND))
-            token = self._tokens[entry.task_id] = worker.token.child()
-            worker.hand(Assignment(entry, token, lease), self._wall.now())
+            if group.batches(requires):
+                handed_out += self._hand_batch(worker, group, requires)
+            else:
+                handed_out += 1
+                self._hand_one(worker, group, requires)
+        self._wait_for_batch(step.wait_s)
+
+    def _hand_one(self, worker: Worker, group: WorkerGroup, requires: RequirementClass) -> None:
+        entry = self._queue.pop(requires)
+        lease = None
+        if requires.needs_machine:
+            lease = self._machines.reserve(requires, group.settings.platforms, entry.task_id)
+            assert lease is not None, "the group was chosen because a machine is free"
+        self._hand(worker, entry, lease=lease)
+
+    def _hand_batch(self, worker: Worker, group: WorkerGroup, requires: RequirementClass) -> int:
+        size = min(group.settings.batch_size, self._queue.count(requires))
+        self._collection.taken(group, requires)
+        entries = [self._queue.pop(requires) for _ in range(size)]
+        batch = self._batch([entry.task_id for entry in entries])
+        for entry in entries:
+            self._hand(worker, entry, batch=batch)
+        return size
+
+    def _hand(self, worker: Worker, entry: PendingEntry, lease: MachineLease | None = None, batch: Batch | None = None) -> None:
+        token = self._tokens[entry.task_id] = worker.token.child()
+        worker.hand(Assignment(entry, token, lease, batch), self._wall.now())
+
+    def _wait_for_batch(self, seconds: float | None) -> None:
+        if self._batch_alarm is not None:
+            self._batch_alarm.cancel()
+        self._batch_alarm = None if seconds is None else clock.alarm(seconds, self._on_batch_due)
+
+    def _on_batch_due(self) -> None:
+        self._collection.forget_all_but(self._queue)
+        self.balance()
 
     def _go_on(self) -> None:
         if not self._goes_on:

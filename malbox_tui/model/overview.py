@@ -13,8 +13,9 @@ from malbox_tui.model.worker import WorkerView
 class GroupView(msgspec.Struct, frozen=True, kw_only=True):
     """One worker group: its limits, and how many of its workers are active and busy.
 
-    `slots` is how many tasks one of its workers may hold at once; `takes` says in words which tasks it takes, `priority` how much it
-    is preferred. `saved` is false while min and max differ from what the next start would use.
+    `slots` is how many tasks one of its workers may hold at once, each by itself, `batch_size` how many it runs together (1: none);
+    `takes` says in words which tasks it takes, `priority` how much it is preferred. `saved` is false while min and max differ from
+    what the next start would use.
     """
 
     name: str
@@ -24,6 +25,7 @@ class GroupView(msgspec.Struct, frozen=True, kw_only=True):
     busy: int
     idle_timeout_s: float
     slots: int = 1
+    batch_size: int = 1
     takes: str = ""
     priority: int = 5
     saved: bool = True

@@ -8,6 +8,7 @@ from malbox_tui.model.machine import MachineSpec
 from tests.config.files import faults, load
 
 WINDOWS = '[[workers]]\nname = "win"\n'
+BATCH = 'execution_mode = "Batch"\nmax_batch_size = 8\n'
 MACHINE = '[[machines]]\nname = "m1"\nprovider = "simulated"\nplatform = "windows"\n'
 
 
@@ -35,7 +36,12 @@ def test_what_holds_for_all_machines_has_a_section(tmp_path: Path) -> None:
 
 def test_a_file_written_for_malbox_may_say_that_there_are_no_batches(tmp_path: Path) -> None:
     no_batches = 'execution_mode = "Single"\nbatch_processing = false\nmax_batch_size = 1\nbatch_timeout_ms = 500\n'
-    assert load(tmp_path, f"{WINDOWS}{no_batches}[workers.resource_limits]\n") == load(tmp_path, WINDOWS)
+    assert load(tmp_path, f"{WINDOWS}{no_batches}[workers.resource_limits]\n").groups() == load(tmp_path, WINDOWS).groups()
+
+
+def test_a_group_may_run_batches(tmp_path: Path) -> None:
+    _, group = load(tmp_path, f"{WINDOWS}{BATCH}batch_timeout_ms = 250\nbatch_processing = true\n").groups()
+    assert (group.batch_size, group.batch_wait_s, group.slots) == (8, 0.25, 1)
 
 
 @pytest.mark.parametrize(
@@ -43,14 +49,17 @@ def test_a_file_written_for_malbox_may_say_that_there_are_no_batches(tmp_path: P
     [
         (
             'execution_mode = "Batch"',
-            "execution_mode",
-            'nothing but "Single" (this version runs tasks one by one), got the string "Batch"',
+            "max_batch_size",
+            "1 is no batch. Set it to 2 or more",
         ),
-        ('execution_mode = "single"', "execution_mode", 'nothing but "Single"'),
-        ("batch_processing = true", "batch_processing", "nothing but false (this version runs tasks one by one), got true"),
-        ("batch_processing = 0", "batch_processing", "nothing but false"),
-        ("max_batch_size = 2", "max_batch_size", "nothing but 1 (this version runs tasks one by one), got 2"),
-        ("batch_timeout_ms = 400", "batch_timeout_ms", "nothing but 500"),
+        ('execution_mode = "single"', "execution_mode", "expected one of 'Single', 'Batch', got the string \"single\""),
+        ("batch_processing = true", "batch_processing", 'true contradicts execution_mode, which is "Single"'),
+        ("batch_processing = 0", "batch_processing", "expected true or false, got 0"),
+        (f"{BATCH}batch_processing = false", "batch_processing", 'false contradicts execution_mode, which is "Batch"'),
+        (f"{BATCH}max_concurrent_tasks = 2", "max_concurrent_tasks", "a worker in Batch mode runs one batch at a time"),
+        ('execution_mode = "Batch"\nmax_batch_size = 257', "max_batch_size", "at least 1 and at most 256, got 257"),
+        ("max_batch_size = 2", "max_batch_size", 'no effect without execution_mode = "Batch"'),
+        ("batch_timeout_ms = 400", "batch_timeout_ms", 'no effect without execution_mode = "Batch"'),
         ("resource_limits = {memory_mb = 1}", "resource_limits.memory_mb", "at least 64 and at most 1048576, got 1"),
         ("resource_limits = {cpu_cores = 0}", "resource_limits.cpu_cores", "at least 0.1 and at most 1024, got 0"),
         ("resource_limits = {disk_mb = 0}", "resource_limits.disk_mb", "above 0 and at most 1048576, got 0"),
@@ -164,7 +173,7 @@ def test_wrong_values_of_one_group_hide_no_contradiction_of_another(tmp_path: Pa
 
 def test_every_fault_of_a_group_is_found(tmp_path: Path) -> None:
     found = faults(
-        tmp_path, f"{WINDOWS}max_worker = 3\nmax_batch_size = 2\n[workers.resource_limits]\ncpu_cores = -1\ndisk_mb = 0\n"
+        tmp_path, f"{WINDOWS}max_worker = 3\nmax_batch_size = 0\n[workers.resource_limits]\ncpu_cores = -1\ndisk_mb = 0\n"
     )
     last = "resource_limits.cpu_cores", "resource_limits.disk_mb"
     assert [key for key, _ in found] == [f"workers[0].{key}" for key in ("max_worker", "max_batch_size", *last)]

@@ -60,6 +60,7 @@ def test_an_unknown_key_like_no_other_is_answered_with_what_there_is(tmp_path: P
         ("[general]\nmax_workers = 1.5", "general.max_workers", "a whole number"),
         ("[intake]\nmax_sample_bytes = 0", "intake.max_sample_bytes", "above 0, got 0"),
         ("[intake]\nmax_sample_bytes = 99999999999999999999", "intake.max_sample_bytes", "a whole number"),
+        ("[analysis]\ntimeout_s = 1800", "analysis.critical_timeout_s", "1800 is not above analysis.timeout_s, which is 1800"),
         ("[analysis]\ntimeout_s = nan", "analysis.timeout_s", "got nan"),
         ("[analysis]\ntimeout_s = inf", "analysis.timeout_s", "got inf"),
         ("[confinement]\nisolation = 'none'", "confinement.isolation", "one of 'auto', 'required', 'limits'"),

@@ -54,6 +54,7 @@ def test_its_commented_groups_and_machines_are_examples_with_the_defaults(tmp_pa
             name="windows",
             compatible_tasks=("dynamic",),
             compatible_platforms=("windows",),
+            batch_processing=False,
             max_workers=4,
             resource_limits=ResourceLimitSettings(memory_mb=2048, cpu_cores=2, disk_mb=512, network_kbps=0),
         ),

@@ -1,0 +1,122 @@
+"""Tasks that one worker runs together. Each is driven like any other, with a state, a token, a clock and an outcome of its own; only
+their bench and the run on it are shared.
+
+1. The first one that asks takes the bench; the last one that leaves gives it back.
+2. Who has laid its sample out waits (`gather`) until each of the others has done so too, or has left.
+3. Those that gathered are given to the plugins in one run, and each goes on alone as soon as its findings are there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Sequence
+
+from malbox_tui.engine.tracker import TaskTracker
+from malbox_tui.model.errors import MalboxError
+from malbox_tui.model.limits import ResourceLimits
+from malbox_tui.ports import BatchMember, Findings, PluginBench, PluginJob, PluginRunner, StopSignal
+
+log = logging.getLogger(__name__)
+
+
+class Batch:
+    """The tasks `task_ids`, which are handed to one worker in one step."""
+
+    def __init__(self, task_ids: Iterable[int], runner: PluginRunner, tracker: TaskTracker) -> None:
+        self._runner = runner
+        self._tracker = tracker
+        self._present = set(task_ids)
+        self._gathered: set[int] = set()
+        self._members: dict[int, BatchMember] = {}
+        self._answers: dict[int, asyncio.Future[Findings]] = {}
+        self._acquiring: asyncio.Task[PluginBench] | None = None
+        self._all_there: asyncio.Future[None] | None = None
+        self._running: asyncio.Task[None] | None = None
+
+    def __repr__(self) -> str:
+        return f"<Batch of {sorted(self._present)}, {len(self._members)} of them at their plugins>"
+
+    async def take(self, limits: ResourceLimits) -> PluginBench:
+        """The bench of all. Raises what `PluginRunner.acquire` does, to each that asks."""
+        if self._acquiring is None:
+            self._acquiring = self._tracker.spawn(self._runner.acquire(limits), name="bench of a batch")
+        return await asyncio.shield(self._acquiring)
+
+    async def gather(self, task_id: int) -> None:
+        """Wait until all that are still here have come so far."""
+        if self._all_there is None:
+            self._all_there = asyncio.get_running_loop().create_future()
+        self._gathered.add(task_id)
+        self._go_on()
+        await asyncio.shield(self._all_there)
+
+    async def run(self, job: PluginJob, stop: StopSignal, on_work: Callable[[bool], None]) -> Findings:
+        """One task's part in the run of all, after `take` and `gather`. Raises what keeps its findings from being kept."""
+        answer: asyncio.Future[Findings] = asyncio.get_running_loop().create_future()
+        self._answers[job.task_id] = answer
+        self._members[job.task_id] = BatchMember(job, stop, on_work, lambda found: _give(answer, found))
+        self._go_on()
+        return await answer
+
+    async def leave(self, task_id: int) -> None:
+        """Nothing of this task is left here; the last one waits until the bench is given back. A second call does nothing."""
+        if task_id not in self._present:
+            return
+        self._present.discard(task_id)
+        self._gathered.discard(task_id)
+        if self._running is None:
+            self._members.pop(task_id, None)
+        if self._present:
+            self._go_on()
+        elif self._acquiring is not None:
+            await asyncio.shield(self._tracker.spawn(self._give_back(self._acquiring), name="end of a batch"))
+
+    def _go_on(self) -> None:
+        """Take the step that everybody who is still here waits for."""
+        if self._all_there is not None and not self._all_there.done() and self._gathered >= self._present:
+            self._all_there.set_result(None)
+        if self._running is None and self._members and self._members.keys() >= self._present and self._acquiring is not None:
+            work = self._run(self._acquiring.result(), list(self._members.values()))
+            self._running = self._tracker.spawn(work, name=f"batch of {len(self._members)}")
+
+    async def _run(self, bench: PluginBench, members: Sequence[BatchMember]) -> None:
+        """Whatever happens, nobody waits in vain."""
+        try:
+            await bench.run_batch(members)
+        except Exception as error:  # noqa: BLE001 - it ends the attempts, each of which raises it
+            self._answer_the_rest(error)
+        finally:
+            self._answer_the_rest(None)
+
+    def _answer_the_rest(self, error: Exception | None) -> None:
+        for answer in self._answers.values():
+            if answer.done():
+                continue
+            if error is None:
+                answer.cancel()
+            else:
+                answer.set_exception(error)
+
+    async def _give_back(self, acquiring: asyncio.Task[PluginBench]) -> None:
+        if self._running is not None and not self._running.done():
+            self._running.cancel()
+            await asyncio.wait({self._running})
+        try:
+            bench = await acquiring
+        except (MalboxError, asyncio.CancelledError):
+            return
+        try:
+            await self._runner.release(bench)
+        except Exception:
+            # It is no fault of any one of these tasks, and none of them may be lost with it.
+            log.exception("the bench of a batch could not be given back")
+
+
+def _give(answer: asyncio.Future[Findings], found: Findings | MalboxError) -> None:
+    if answer.done():
+        return
+    if isinstance(found, MalboxError):
+        answer.set_exception(found)
+    else:
+        answer.set_result(found)
