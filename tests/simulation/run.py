@@ -1,53 +1,45 @@
 """One seed, from its plan to its verdict.
 
 A run is a row of epochs on one world and one store: an engine lives, is told to stop or is killed, and the next one begins. Then
-everything is mended, and what is left has to end. Between any two steps the invariants are checked. (Longer than most modules: the
-life of an epoch and its judgement read the same state.)
+everything is mended, and what is left has to end. Between any two steps the invariants are checked (`judge`). (Longer than most
+modules: the beginning, the course and the end of an epoch share their state.)
 """
 
 from __future__ import annotations
 
 import asyncio
-import gc
-import logging
-import math
-import os
 from collections import Counter, deque
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
 from malbox_tui.engine.engine import Engine
-from malbox_tui.engine.recovery import INTERRUPTED
 from malbox_tui.model import commands
-from malbox_tui.model import events as news
 from malbox_tui.model.commands import Shutdown, ShutdownMode
-from malbox_tui.model.errors import EngineStopped, IllegalMachineMove, IllegalTransition, MalboxError
-from malbox_tui.model.events import Event, EventBody, Gap
-from malbox_tui.model.task import TaskState
-from malbox_tui.simulated.store import RIVAL
+from malbox_tui.model.errors import EngineStopped
+from malbox_tui.model.events import Event, Gap
 from malbox_tui.store.memory import MemoryStore
 from tests.simulation import hits, invariants, view
+from tests.simulation.causes import first_cause, in_words, where
 from tests.simulation.drawing import plan_of
-from tests.simulation.invariants import AFTER_EACH_COMMIT, AFTER_EACH_STEP, AT_REST, AT_THE_END, Check, Facts
-from tests.simulation.loop import Handle, SimulatedLoop, Stuck, bury, described, who_waits
+from tests.simulation.invariants import Facts
+from tests.simulation.judge import Judge
+from tests.simulation.life import Life
+from tests.simulation.loop import Handle, SimulatedLoop, bury, described
 from tests.simulation.mirror import Mirror
 from tests.simulation.operating import Operator, task_of
 from tests.simulation.plan import Action, Crash, Epoch, Plan, Stop
+from tests.simulation.same_each_time import quiet, seeded_ids
 from tests.simulation.surroundings import Surroundings
 from tests.simulation.violation import Violation
+from tests.simulation.wall import Wall
 from tests.support.rig import survivor
 
 MAX_STEPS = 60_000
 """Of one epoch; the longest have about a tenth of it."""
 ALL_ENDED_WITHIN_S = 7_200.0
 """How long everything may take to end after all has been mended."""
-STOPPED_WITHIN_S = 120.0
-"""How long a stop that doesn't wait for tasks may take, whatever plugins and machines do."""
-DELAY_FORGIVEN_S = 60.0
-"""How long after something was slow or failed a stop may still leave tasks behind."""
 REMEMBERED_STEPS = 40
 
 
@@ -69,55 +61,16 @@ class Verdict:
 
 def run_seed(seed: int, *, remember: bool = False) -> Verdict:
     """Run a seed. `remember` keeps the latest steps and events for the story of a failure, and takes twice as long."""
-    with _seeded_ids(seed), quiet():
+    with seeded_ids(seed), quiet():
         run = Run(plan_of(seed), remember=remember)
         failure = None
         try:
             run.go()
         except Exception as error:  # noqa: BLE001 - whatever broke, the seed failed and says where
-            failure = _in_words(_first_cause(error))
+            failure = in_words(first_cause(error))
         finally:
             run.bury_the_dead()
         return Verdict(seed, run.hits, run.steps, run.trace, failure, tuple(run.story))
-
-
-@dataclass(slots=True)
-class Wall:
-    """The wall clock: that of the loop, and whatever it was moved by."""
-
-    loop_time: float = 0.0
-    moved: float = 1_700_000_000.0
-    loop: SimulatedLoop | None = None
-    lease_s: float = 0.0
-
-    def now(self) -> float:
-        return self.moved + self.moment()
-
-    def moment(self) -> float:
-        """The loop's time."""
-        return self.loop_time if self.loop is None else self.loop.time()
-
-    def jump(self, seconds: float) -> None:
-        self.moved += seconds
-
-
-@dataclass(slots=True)
-class _Life:
-    """One engine while it lives."""
-
-    engine: Engine
-    view: view.View
-    facts: Facts
-    operator: Operator
-    born_at: float
-    most_reverting: int
-    ready: bool = False
-    stop_asked_at: float | None = None
-    delays: int = 0
-    delayed_at: float = -math.inf
-    """When something was slow or failed that an attempt has to wait for."""
-    heard: list[int] = field(default_factory=list)
-    """The numbers of the durable events that a reader got."""
 
 
 class Run:
@@ -137,12 +90,10 @@ class Run:
         self._mirror = Mirror(self.hits)
         self._surroundings = Surroundings(plan, self._wall)
         self._graves: list[tuple[SimulatedLoop, Any]] = []
-        self._life: _Life | None = None
+        self._judge = Judge(self._mirror, self._surroundings)
         self._ending: Crash | Stop | None = None
-        self._broken: Violation | None = None
         self._kill_now = False
         self._receipts: set[int] = set()
-        self._max_crashes = 0
 
     # --- epochs --------------------------------------------------------------------------------------------------------------
 
@@ -166,7 +117,7 @@ class Run:
             after_step=self._after_step,
             at_rest=self._at_rest,
         )
-        loop.set_exception_handler(self._on_loop_error)
+        loop.set_exception_handler(self._judge.on_loop_error)
         if self._remember:
             loop.on_step = lambda handle: self._tell_step(loop, handle)
         self._wall.loop, self._ending = loop, epoch.ending
@@ -176,15 +127,15 @@ class Run:
         try:
             loop.run_until_complete(work)
             loop.run_until_rest()
-            self._check_the_end(loop)
+            self._judge.check_the_end(loop, self._store)
         except Killed:
             self.hits[hits.ending("crash")] += 1
             self._tell("--- the engine's process is killed")
-            self._graves.append((loop, self._life))
+            self._graves.append((loop, self._judge.life))
             self._store = survivor(self._store)
             self._surroundings.engine_died()
         except BaseException:
-            self._graves.append((loop, self._life))
+            self._graves.append((loop, self._judge.life))
             raise
         else:
             bury(loop)
@@ -194,7 +145,7 @@ class Run:
             self._now = loop.time()
             self._wall.loop, self._wall.loop_time = None, self._now
             self._receipts.update(self._said_to_be_taken())
-            self._life = None
+            self._judge.life = None
         self._check_receipts()
 
     async def _epoch(self, epoch: Epoch) -> None:
@@ -204,13 +155,12 @@ class Run:
                 return
             operating = everything.create_task(self._operate(life, epoch, everything), name="operator")
             left = await engine_life
-            self._judge_stop(life, left)
+            self._judge.stopped(life, left)
             operating.cancel()
 
-    async def _begin(self, epoch: Epoch, everything: asyncio.TaskGroup) -> tuple[_Life, asyncio.Task[list[int]]]:
-        self._max_crashes = epoch.settings.analysis.max_crashes
+    async def _begin(self, epoch: Epoch, everything: asyncio.TaskGroup) -> tuple[Life, asyncio.Task[list[int]]]:
         self._wall.lease_s = epoch.settings.analysis.lease_s
-        adapters = self._surroundings.adapters(epoch.settings, self._store, self._on_event, self._on_news)
+        adapters = self._surroundings.adapters(epoch.settings, self._store, self._on_event, self._judge.on_news)
         engine = Engine(epoch.settings, adapters)
         self._surroundings.tell = engine.announce
         seen = view.View(engine)
@@ -223,15 +173,20 @@ class Run:
             contents=self.plan.contents,
         )
         facts = Facts(seen, view.rows(self._store), self._mirror, self._surroundings.store, self._wall)
-        life = self._life = _Life(
-            engine, seen, facts, operator, asyncio.get_running_loop().time(), epoch.settings.machinery.max_starting
+        life = self._judge.life = Life(
+            engine,
+            seen,
+            facts,
+            operator,
+            asyncio.get_running_loop().time(),
+            epoch.settings.machinery.max_starting,
+            epoch.settings.analysis.max_crashes,
         )
         ready = asyncio.get_running_loop().create_future()
 
         def on_ready() -> None:
             life.ready = True
-            if owned := [row.id for row in view.rows(self._store).values() if row.state.is_owned]:
-                self._broken = Violation("whatever was interrupted is put right before work begins", f"tasks {owned} are owned")
+            self._judge.begins(self._store)
             ready.set_result(None)
 
         engine_life = everything.create_task(engine.run(on_ready), name="engine")
@@ -240,7 +195,7 @@ class Run:
             everything.create_task(self._listen(life), name="reader")
         return life, engine_life
 
-    async def _operate(self, life: _Life, epoch: Epoch, everything: asyncio.TaskGroup) -> None:
+    async def _operate(self, life: Life, epoch: Epoch, everything: asyncio.TaskGroup) -> None:
         loop = asyncio.get_running_loop()
         for at_s, action in epoch.actions:
             await asyncio.sleep(life.born_at + at_s - loop.time())  # noqa: TID251 - turned time
@@ -260,11 +215,11 @@ class Run:
         try:
             await operator.act(action)
         except Violation as violation:
-            self._broken = self._broken or violation
+            self._judge.has_found(violation)
         except Exception as error:  # noqa: BLE001 - a call to the client answers, whatever is asked
-            self._broken = self._broken or Violation("a call is answered and doesn't break", f"{action}\n{_where(error)}")
+            self._judge.found("a call is answered and doesn't break", f"{action}\n{where(error)}")
 
-    async def _stop(self, life: _Life, ending: Stop) -> None:
+    async def _stop(self, life: Life, ending: Stop) -> None:
         self.hits[hits.ending(ending.mode)] += 1
         await self._ask_to_stop(life, ending.mode, ending.within_s)
         for after_s, mode in ending.harder:
@@ -272,7 +227,7 @@ class Run:
             self.hits[hits.ending("hardened")] += 1
             await self._ask_to_stop(life, mode, None)
 
-    async def _ask_to_stop(self, life: _Life, mode: ShutdownMode, within_s: float | None) -> None:
+    async def _ask_to_stop(self, life: Life, mode: ShutdownMode, within_s: float | None) -> None:
         self._tell(f"operator: shutdown {mode}, within {within_s}")
         if mode is not ShutdownMode.DRAIN and life.stop_asked_at is None:
             life.stop_asked_at = asyncio.get_running_loop().time()
@@ -292,9 +247,9 @@ class Run:
             await self._open_everything(life, epoch)
             await self._until_all_ended(life)
             await self._ask_to_stop(life, ShutdownMode.DRAIN, None)
-            self._judge_stop(life, await engine_life)
+            self._judge.stopped(life, await engine_life)
 
-    async def _open_everything(self, life: _Life, epoch: Epoch) -> None:
+    async def _open_everything(self, life: Life, epoch: Epoch) -> None:
         orders: list[commands.Action] = [commands.ResumePool()]
         orders += [commands.ResizeGroup(group=group.name, min_workers=0, max_workers=2) for group in epoch.settings.groups()]
         orders += [commands.EnableMachines(machines=(machine.name,)) for machine in epoch.settings.machines]
@@ -303,18 +258,17 @@ class Run:
             # One command a step, so that each is judged by itself.
             await asyncio.sleep(0)  # noqa: TID251 - no time passes
 
-    async def _until_all_ended(self, life: _Life) -> None:
+    async def _until_all_ended(self, life: Life) -> None:
         began = asyncio.get_running_loop().time()
         while waiting := [
-            task_id for task_id, told in self._mirror.tasks.items() if not told.state.is_final and self._is_served(task_id)
+            task_id for task_id, told in self._mirror.tasks.items() if not told.state.is_final and self._is_served(life, task_id)
         ]:
             if asyncio.get_running_loop().time() - began > ALL_ENDED_WITHIN_S:
                 tasks = {task_id: self._mirror.tasks[task_id] for task_id in waiting}
                 raise Violation("every task that something serves ends", f"{tasks}")
             await asyncio.sleep(1.0)  # noqa: TID251 - turned time
 
-    def _is_served(self, task_id: int) -> bool:
-        assert self._life is not None
+    def _is_served(self, life: Life, task_id: int) -> bool:
         requires = view.rows(self._store)[task_id].requires
         return any(
             invariants.takes(group.settings, requires)
@@ -322,91 +276,40 @@ class Run:
                 not requires.needs_machine
                 or any(
                     invariants.fits(machine, requires, group.settings.platforms) and name not in self.plan.missing_machines
-                    for name, machine in self._life.view.machines.items()
+                    for name, machine in life.view.machines.items()
                 )
             )
-            for group in self._life.view.groups.values()
+            for group in life.view.groups.values()
         )
 
-    async def _listen(self, life: _Life) -> None:
+    async def _listen(self, life: Life) -> None:
         try:
             async for item in life.engine.events(None):
                 if isinstance(item, Gap):
-                    self._broken = self._broken or Violation("a reader that keeps up misses nothing", f"{item}")
+                    self._judge.found("a reader that keeps up misses nothing", f"{item}")
                 elif item.durable:
                     life.heard.append(item.position.seq)
         except EngineStopped:
             return
 
-    # --- judging ---------------------------------------------------------------------------------------------------------------
+    # --- between two steps -------------------------------------------------------------------------------------------------------
 
     def _after_step(self) -> None:
-        if self._broken is not None:
-            raise self._broken
-        life = self._life
-        if life is None:
-            return
-        if life.facts.look():
-            self._check(AFTER_EACH_STEP, life.facts)
-            life.facts.remember()
-        if self._mirror.changed:
-            self._check(AFTER_EACH_COMMIT, life.facts)
-        if self._surroundings.reverting > life.most_reverting:
-            raise Violation("no more machines are reverted at once than may", f"{self._surroundings.reverting}")
-        if self._surroundings.violations:
-            raise Violation("machines and benches are used as they may be", "; ".join(self._surroundings.violations))
+        self._judge.after_step()
         ending, loop = self._ending, self._wall.loop
+        if self._judge.life is None:
+            return
         if self._kill_now or (isinstance(ending, Crash) and loop is not None and loop.steps >= ending.after_steps):
             self._kill_now = False
             raise Killed
 
     def _at_rest(self) -> None:
-        life = self._life
-        if life is None or self._wall.loop is None:
-            return
-        if life.view.store_fails or self._surroundings.delays != life.delays:
-            life.delays, life.delayed_at = self._surroundings.delays, self._wall.loop.time()
-        if life.ready:
-            self._check(AT_REST, life.facts)
-
-    def _check(self, checks: tuple[Check, ...], facts: Facts) -> None:
-        for check in checks:
-            if (seen := check(facts)) is not None:
-                raise Violation(check.__name__.replace("_", " "), seen)
-
-    def _judge_stop(self, life: _Life, left: list[int]) -> None:
-        if left and asyncio.get_running_loop().time() - life.delayed_at > DELAY_FORGIVEN_S:
-            raise Violation("a stop leaves no task behind", f"{left}")
-        life.facts.left = frozenset(left)
-        now = asyncio.get_running_loop().time()
-        if life.stop_asked_at is not None and now - life.stop_asked_at > STOPPED_WITHIN_S:
-            raise Violation("a stop is bounded in time", f"it took {now - life.stop_asked_at:g} s")
-
-    def _check_the_end(self, loop: SimulatedLoop) -> None:
-        """After an engine ended in good order."""
-        life = self._life
-        if life is None or not life.ready:
-            return
-        if left := view.handles(loop):
-            raise Violation("nothing outlives the engine", f"{len(left)} tasks\n{who_waits(loop)}")
-        life.facts.rows = view.rows(self._store)
-        self._check(AT_THE_END, life.facts)
-        self._surroundings.check_the_end()
-        stored = [event.position.seq for event in view.stored_events(self._store)]
-        if life.heard != stored[len(stored) - len(life.heard) :]:
-            raise Violation("a reader gets each stored event once, in order", f"{life.heard[-5:]} of {stored[-5:]}")
-        self._check_promises(life)
-
-    def _check_promises(self, life: _Life) -> None:
-        for task_id in sorted(life.operator.promised):
-            told = self._mirror.tasks[task_id]
-            elsewhere = told.state.is_owned and told.worker == RIVAL
-            if told.state is not TaskState.CANCELED and task_id not in life.facts.left and not elsewhere:
-                raise Violation("a task that the engine said it cancels is canceled", f"task {task_id}: {told}")
+        if self._wall.loop is not None:
+            self._judge.at_rest(self._wall.loop.time())
 
     def _said_to_be_taken(self) -> Iterator[int]:
-        if self._life is not None:
-            for receipt in self._life.operator.receipts:
+        if self._judge.life is not None:
+            for receipt in self._judge.life.operator.receipts:
                 if (task_id := task_of(receipt)) is not None:
                     yield task_id
 
@@ -414,34 +317,12 @@ class Run:
         if lost := self._receipts - set(view.rows(self._store)):
             raise Violation("what has a receipt outlives a crash", f"tasks {sorted(lost)}")
 
-    # --- what is heard -------------------------------------------------------------------------------------------------------------
+    # --- the story ---------------------------------------------------------------------------------------------------------------
 
     def _on_event(self, event: Event) -> None:
         if self._remember:
             self._tell(f"event {event.position.seq}: {event.body}")
-        try:
-            self._mirror.commit(event)
-            self._check_cap(event.body)
-        except Violation as violation:
-            self._broken = self._broken or violation
-
-    def _check_cap(self, body: EventBody) -> None:
-        """A task that was running at as many crashes as may be is failed, and not given back once more."""
-        if isinstance(body, news.TaskGivenBack) and body.reason == INTERRUPTED and body.crashes >= self._max_crashes:
-            raise Violation("a task is not tried again after too many crashes", f"{body}, the limit is {self._max_crashes}")
-
-    def _on_news(self, body: EventBody) -> None:
-        try:
-            self._mirror.hear(body)
-        except Violation as violation:
-            self._broken = self._broken or violation
-
-    def _on_loop_error(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        error = context.get("exception")
-        if not _was_injected(error):
-            self._broken = self._broken or Violation(
-                "no error goes unhandled", f"{context['message']}: {error!r}\n{_where(error)}"
-            )
+        self._judge.on_event(event)
 
     def _tell(self, what: str) -> None:
         if self._remember:
@@ -455,54 +336,3 @@ class Run:
         for loop, _life in self._graves:
             bury(loop)
         self._graves.clear()
-
-
-def _first_cause(error: BaseException) -> BaseException:
-    """The first violation among what a task group raises, else the first error."""
-    if not isinstance(error, BaseExceptionGroup):
-        return error
-    causes = [_first_cause(cause) for cause in error.exceptions]
-    return next((cause for cause in causes if isinstance(cause, Violation)), causes[0])
-
-
-def _in_words(error: BaseException) -> str:
-    if isinstance(error, Violation | Stuck):
-        return str(error)
-    return f"the run broke: {type(error).__name__}: {error}\n{_where(error)}"
-
-
-def _was_injected(error: BaseException | None) -> bool:
-    """Whether an error is one that a fault brought; what breaks a rule of the model never is."""
-    return isinstance(error, MalboxError) and not isinstance(error, IllegalTransition | IllegalMachineMove)
-
-
-def _where(error: BaseException | None) -> str:
-    import traceback
-
-    return "" if error is None else "".join(traceback.format_exception(error))[-3000:]
-
-
-@contextmanager
-def _seeded_ids(seed: int) -> Iterator[None]:
-    """Ids that are made by chance are made by the seed's."""
-    chance = Random(seed)
-    real = os.urandom
-    os.urandom = chance.randbytes  # type: ignore[assignment]
-    try:
-        yield
-    finally:
-        os.urandom = real  # type: ignore[assignment]
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """No log, and no garbage collection at a moment that isn't the seed's."""
-    logging.disable(logging.CRITICAL)
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
-            gc.enable()
-        logging.disable(logging.NOTSET)

@@ -11,7 +11,8 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 
 from tests.simulation import hits
-from tests.simulation.run import Verdict, quiet, run_seed
+from tests.simulation.run import Verdict, run_seed
+from tests.simulation.same_each_time import quiet
 
 CHUNK = 25
 """How many seeds a process runs before it tells and sweeps."""
