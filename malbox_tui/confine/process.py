@@ -15,7 +15,6 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Generator
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -27,6 +26,7 @@ from malbox_tui.confine.ends import EndWatch, FirstProcess
 from malbox_tui.confine.marks import kill_marked
 from malbox_tui.confine.output import CappedOutput
 from malbox_tui.confine.removal import remove_tree
+from malbox_tui.confine.steps import NextStep
 from malbox_tui.confine.work import Places, Walls, Work
 from malbox_tui.sdk.malbox_plugin_sdk import wire
 
@@ -125,7 +125,7 @@ class ConfinedProcess:
             raise ProcessEnded("was not started")
         self._frames += 1
         if not self._frames % _FRAMES_A_STEP:
-            await _NextStep()
+            await NextStep()
         try:
             header_bytes, payload_bytes = wire.PREFIX.unpack(await self._reader.readexactly(wire.PREFIX.size))
             wire.check_lengths(header_bytes, payload_bytes)
@@ -286,10 +286,3 @@ class ConfinedProcess:
 
 
 _HELLO = msgspec.json.Decoder(_Hello)
-
-
-class _NextStep:
-    """Awaiting it lets the loop do everything else once: a flood of frames doesn't hold it up."""
-
-    def __await__(self) -> Generator[None, None, None]:
-        yield

@@ -1,4 +1,4 @@
-"""A bench: one inbox, and a seat for each plugin. It serves one task at a time."""
+"""A bench: one inbox, and a seat for each plugin. It serves one task, or one batch of tasks, at a time."""
 
 from __future__ import annotations
 
@@ -12,15 +12,13 @@ from malbox_tui.confine.removal import remove_tree
 from malbox_tui.confine.work import Limits
 from malbox_tui.model.errors import MalboxError
 from malbox_tui.model.limits import ResourceLimits
-from malbox_tui.model.report import Identification, PluginRun, PluginStatus
-from malbox_tui.plugins.manifest import Execution
+from malbox_tui.plugins.batch import run_members
 from malbox_tui.plugins.registry import HostPlugin
-from malbox_tui.plugins.seat import Seat, Surroundings
+from malbox_tui.plugins.seat import Seat
+from malbox_tui.plugins.surroundings import Surroundings
 from malbox_tui.ports import BatchMember, Findings, PluginJob, StopSignal
 
 log = logging.getLogger(__name__)
-
-_Outcome = tuple[PluginRun, Identification | None]
 
 
 class HostBench:
@@ -42,8 +40,8 @@ class HostBench:
         self.inbox = folder / "inbox"
         self._folder = folder
         self._groups = groups
+        self._around = around
         self._seats = [Seat(plugin, around, self.inbox, folder / f"scratch-{plugin.name}", limits, groups) for plugin in plugins]
-        self._halted: str | None = None
 
     def prepare(self) -> None:
         """Make the folders and the control groups. Blocking. Raises OSError; `close` removes what was made.
@@ -56,39 +54,17 @@ class HostBench:
         self._groups.make()
 
     async def run(self, job: PluginJob, stop: StopSignal) -> Findings:
-        """Plugins that may run together do; then the sequential ones, one at a time, by name."""
-        self._halted = stop.reason
-        taking_part = [seat for seat in self._seats if seat.plugin.name not in job.kept_out]
-        together = [seat for seat in taking_part if seat.plugin.manifest.runtime.execution is not Execution.SEQUENTIAL]
-        in_turn = [seat for seat in taking_part if seat.plugin.manifest.runtime.execution is Execution.SEQUENTIAL]
-        try:
-            async with asyncio.TaskGroup() as group:
-                watch = group.create_task(self._watch(stop))
-                outcomes = await self._together(together, job)
-                outcomes += [await self._one(seat, job) for seat in in_turn]
-                watch.cancel()
-        except BaseExceptionGroup as failures:
-            if (error := _ours(failures)) is not None:
-                raise error from failures
-            raise
-        skipped = [_skipped(seat, job.kept_out[seat.plugin.name]) for seat in self._seats if seat.plugin.name in job.kept_out]
-        return Findings(
-            runs=(*(run for run, _identification in outcomes), *skipped),
-            identification=next((found for _run, found in outcomes if found is not None), None),
-        )
+        """Plugins that may run together do; then the sequential ones, one at a time, by name. Of a single task none makes a batch."""
+        told: list[Findings | MalboxError] = []
+        await self.run_batch([BatchMember(job, stop, on_work=lambda _is_worked_at: None, on_found=told.append)])
+        (found,) = told
+        if isinstance(found, MalboxError):
+            raise found
+        return found
 
     async def run_batch(self, members: Sequence[BatchMember]) -> None:
-        """As `PluginBench.run_batch`, one task after the other."""
-        for member in members:
-            found: Findings | MalboxError
-            member.on_work(True)
-            try:
-                found = await self.run(member.job, member.stop)
-            except MalboxError as error:
-                found = error
-            finally:
-                member.on_work(False)
-            member.on_found(found)
+        """As `PluginBench.run_batch`, in the same order of plugins."""
+        await run_members(self._seats, members, self._around)
 
     async def clear(self) -> None:
         """Empty the inbox. Raises OSError when that can't be done; the bench is then not to be used again."""
@@ -103,21 +79,6 @@ class HostBench:
         finally:
             await asyncio.to_thread(self._remove)
 
-    async def _together(self, seats: Sequence[Seat], job: PluginJob) -> list[_Outcome]:
-        async with asyncio.TaskGroup() as group:
-            runs = [group.create_task(self._one(seat, job)) for seat in seats]
-        return [run.result() for run in runs]
-
-    async def _one(self, seat: Seat, job: PluginJob) -> _Outcome:
-        if self._halted is not None:
-            return seat.not_run(self._halted), None
-        return await seat.run(job)
-
-    async def _watch(self, stop: StopSignal) -> None:
-        self._halted = await stop.wait()
-        for seat in self._seats:
-            seat.halt(self._halted)
-
     def _remove(self) -> None:
         self._groups.remove()
         try:
@@ -128,16 +89,3 @@ class HostBench:
     def _clear(self) -> None:
         for entry in self.inbox.iterdir():
             entry.unlink()
-
-
-def _skipped(seat: Seat, reason: str) -> PluginRun:
-    return PluginRun(seat.plugin.name, seat.plugin.version, PluginStatus.SKIPPED, 0.0, reason=reason)
-
-
-def _ours(failures: BaseExceptionGroup[BaseException]) -> MalboxError | None:
-    """The first of our own errors (the result store's), which is what a caller expects instead of a group."""
-    for failure in failures.exceptions:
-        found = _ours(failure) if isinstance(failure, BaseExceptionGroup) else failure
-        if isinstance(found, MalboxError):
-            return found
-    return None

@@ -1,15 +1,17 @@
-"""What a plugin's process says about one task, from the order to run until its last word: taken in, bounded, and passed on."""
+"""What a plugin's process says about an order, from the order to its last word: taken in, bounded, and passed on."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
-from malbox_tui.confine.endings import BrokenWire, ProcessEnded
+from malbox_tui.confine.endings import BrokenWire, ConfinedProcessError, ProcessEnded
 from malbox_tui.confine.process import ConfinedProcess
-from malbox_tui.model.events import EventBody, PluginProgress, PluginResultAvailable
+from malbox_tui.model.errors import MalboxError
+from malbox_tui.model.events import PluginProgress
 from malbox_tui.plugins import replies
 from malbox_tui.plugins.ending import NotBegun
 from malbox_tui.plugins.replies import REPLIES, BadResult, shortened
+from malbox_tui.plugins.surroundings import Surroundings
 from malbox_tui.plugins.tray import ResultTray
 from malbox_tui.ports import PluginJob
 
@@ -21,48 +23,23 @@ MAX_STALE_REPLIES = 1000
 LastWord = replies.Done | replies.Failed | replies.Canceled
 
 
-class Conversation:
-    """The run `run` of `plugin` on `job`. Results go to `tray`, news to `tell`, at most `max_warnings` to `warnings`."""
+class Hearing:
+    """What is said about the run of `plugin` on `job`: results go to `tray`, progress is passed on, warnings are collected."""
 
-    def __init__(
-        self, job: PluginJob, plugin: str, run: int, tray: ResultTray, tell: Callable[[EventBody], None], max_warnings: int
-    ) -> None:
+    def __init__(self, around: Surroundings, job: PluginJob, plugin: str, tray: ResultTray) -> None:
         self.warnings: list[str] = []
+        self.is_open = True
+        """Whether anything that is said is still wanted."""
         self._job = job
         self._plugin = plugin
-        self._run = run
         self._tray = tray
-        self._tell = tell
-        self._max_warnings = max_warnings
-        self._begun = False
-        self._stale_replies = 0
+        self._around = around
         self._small_replies = 0
 
-    async def last_word(self, process: ConfinedProcess) -> tuple[LastWord, bytes]:
-        """How the process says that the run ended, with the payload of that.
-
-        Raises `NotBegun`, `BadResult`, `ConfinedProcessError`, and what the result store raises.
-        """
-        while True:
-            try:
-                reply, payload = await process.receive(REPLIES)
-            except ProcessEnded as exc:
-                if self._begun:
-                    raise
-                raise NotBegun(str(exc)) from exc
-            if not isinstance(reply, replies.RunReply) or reply.run != self._run:
-                self._stale()
-                continue
-            self._begun = True
-            match reply:
-                case replies.Done() if self._tray.unfinished is not None:
-                    raise BadResult(f"it ended before its result {self._tray.unfinished} was whole")
-                case replies.Done() | replies.Failed() | replies.Canceled():
-                    return reply, payload
-                case _:
-                    self._take(reply, payload)
-
-    def _take(self, reply: replies.RunReply, payload: bytes) -> None:
+    def take(self, reply: replies.RunReply, payload: bytes) -> None:
+        """Raises `BadResult`, `BrokenWire`, and what the result store raises."""
+        if not self.is_open:
+            return
         match reply:
             case replies.Begun():
                 return
@@ -71,8 +48,11 @@ class Conversation:
             case replies.ResultChunk():
                 self._tray.chunk(payload)
             case replies.ResultEnd():
-                name = self._tray.end()
-                self._tell(PluginResultAvailable(task_id=self._job.task_id, plugin=self._plugin, result_name=name))
+                self._tray.end()
+            case replies.Done() if self._tray.unfinished is not None:
+                raise BadResult(f"it ended before its result {self._tray.unfinished} was whole")
+            case replies.Done() | replies.Failed() | replies.Canceled():
+                self.is_open = False
             case _:
                 self._take_small(reply)
 
@@ -82,9 +62,61 @@ class Conversation:
             raise BrokenWire(f"the process sent more than {MAX_SMALL_REPLIES} progress reports, warnings and events")
         if isinstance(reply, replies.Progress):
             message = shortened(reply.message, 200)
-            self._tell(PluginProgress(task_id=self._job.task_id, plugin=self._plugin, fraction=reply.fraction, message=message))
-        if isinstance(reply, replies.Warned) and len(self.warnings) < self._max_warnings:
+            told = PluginProgress(task_id=self._job.task_id, plugin=self._plugin, fraction=reply.fraction, message=message)
+            self._around.on_news(told)
+        if isinstance(reply, replies.Warned) and len(self.warnings) < self._around.settings.max_results:
             self.warnings.append(reply.message)
+
+
+class Conversation:
+    """About the order `order`, which is that of a single run, or of a batch of `runs` with other numbers.
+
+    `on_lost` is told of a run whose results can't be kept, with the result store's error; what it raises ends the conversation.
+    """
+
+    def __init__(self, order: int, runs: Mapping[int, Hearing], on_lost: Callable[[int, MalboxError], None]) -> None:
+        self._order = order
+        self._runs = runs
+        self._on_lost = on_lost
+        self._begun = False
+        self._stale_replies = 0
+
+    async def last_word(self, process: ConfinedProcess) -> tuple[LastWord, bytes]:
+        """How the process says that the order ended, with the payload of that.
+
+        Raises `NotBegun`, `BadResult`, `ConfinedProcessError`, and what `on_lost` raises.
+        """
+        while True:
+            reply, payload = await self._next(process)
+            if reply.run in self._runs:
+                self._hear(reply, payload)
+            if reply.run == self._order and isinstance(reply, replies.Done | replies.Failed | replies.Canceled):
+                if isinstance(reply, replies.Done) and any(run.is_open for run in self._runs.values()):
+                    raise BrokenWire("the process ended a batch without a last word on each of its tasks")
+                return reply, payload
+
+    async def _next(self, process: ConfinedProcess) -> tuple[replies.RunReply, bytes]:
+        while True:
+            try:
+                reply, payload = await process.receive(REPLIES)
+            except ProcessEnded as exc:
+                if self._begun:
+                    raise
+                raise NotBegun(str(exc)) from exc
+            if isinstance(reply, replies.RunReply) and (reply.run == self._order or reply.run in self._runs):
+                self._begun = True
+                return reply, payload
+            self._stale()
+
+    def _hear(self, reply: replies.RunReply, payload: bytes) -> None:
+        if reply.run != self._order and isinstance(reply, replies.Failed):
+            raise BrokenWire("the process said of one task of a batch that it failed")
+        try:
+            self._runs[reply.run].take(reply, payload)
+        except ConfinedProcessError:
+            raise
+        except MalboxError as error:
+            self._on_lost(reply.run, error)
 
     def _stale(self) -> None:
         self._stale_replies += 1

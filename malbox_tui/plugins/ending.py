@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from malbox_tui.model.report import PluginStatus
+from malbox_tui.plugins.replies import shortened
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,12 @@ class NotBegun(Exception):
 def status_of(stop_reason: str) -> PluginStatus:
     """The status of a run that a stop ended, or prevented."""
     return PluginStatus.TIMED_OUT if stop_reason == "timeout" else PluginStatus.CANCELED
+
+
+def stopped(stop_reason: str) -> Ending:
+    """The ending of a run that a stop ended."""
+    in_words = "the time limit of the task ended it" if stop_reason == "timeout" else f"stopped: {shortened(stop_reason, 200)}"
+    return Ending(status_of(stop_reason), in_words)
 
 
 def last_line(traceback: bytes) -> str:

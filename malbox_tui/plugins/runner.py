@@ -21,7 +21,7 @@ from malbox_tui.model.limits import UNLIMITED, ResourceLimits
 from malbox_tui.model.sample import escape
 from malbox_tui.plugins.bench import HostBench
 from malbox_tui.plugins.registry import BUILTIN_FOLDER, HostPlugin, find_plugins
-from malbox_tui.plugins.seat import Surroundings
+from malbox_tui.plugins.surroundings import Surroundings
 from malbox_tui.ports import PluginBench, PluginInfo, ResultStore
 
 
@@ -136,6 +136,7 @@ class HostPluginRunner:
             walls=confinement.walls,
             settings=self._settings.plugins,
             cancel_grace_s=self._settings.analysis.cancel_grace_s,
+            flush_grace_s=self._settings.analysis.flush_grace_s,
             results=self._results,
             on_news=self._on_news,
         )

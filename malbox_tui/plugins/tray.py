@@ -1,11 +1,13 @@
-"""Where the results of one plugin on one task arrive: bounded, streamed to the result store, and read where the engine needs them."""
+"""Where the results of one plugin on one task arrive: bounded, read where the engine needs them, and streamed to the result store, or
+held until it is certain that they are to be kept."""
 
 from __future__ import annotations
 
 import msgspec
 
-from malbox_tui.config.settings import PluginSettings
+from malbox_tui.model.events import PluginResultAvailable
 from malbox_tui.model.report import REPORT_RESULT, Identification, ResultRef, Verdict
+from malbox_tui.plugins.held import HeldResult, HoldingRoom
 from malbox_tui.plugins.replies import (
     MAX_IDENTIFICATION_BYTES,
     MAX_REPORT_BYTES,
@@ -14,7 +16,8 @@ from malbox_tui.plugins.replies import (
     shortened,
     verdict_of_report,
 )
-from malbox_tui.ports import PluginJob, ResultStore, ResultWriter
+from malbox_tui.plugins.surroundings import Surroundings
+from malbox_tui.ports import PluginJob, ResultWriter
 from malbox_tui.sdk.malbox_plugin_sdk.wire import CHUNK_BYTES
 
 LOG_RESULT = "log"
@@ -27,7 +30,7 @@ _FORMATS = ("json", "bytes", "file")
 
 class _Arriving(msgspec.Struct):
     name: str
-    writer: ResultWriter
+    writer: ResultWriter | HeldResult
     cap_bytes: int
     size_bytes: int = 0
     short: bool = False
@@ -35,15 +38,20 @@ class _Arriving(msgspec.Struct):
 
 
 class ResultTray:
-    """Takes results as they come. Each call raises `BadResult` for what a plugin may not send, and what the store raises."""
+    """Takes results as they come, and tells of each that is in the result store.
 
-    def __init__(self, store: ResultStore, job: PluginJob, plugin: str, settings: PluginSettings) -> None:
-        self._store = store
+    With a `room` they are held there until `settle`. Each call raises `BadResult` for what a plugin may not send, and what the store
+    raises.
+    """
+
+    def __init__(self, around: Surroundings, job: PluginJob, plugin: str, room: HoldingRoom | None = None) -> None:
+        self._around = around
         self._job = job
         self._plugin = plugin
-        self._settings = settings
+        self._room = room
         self._arriving: _Arriving | None = None
         self._begun = 0
+        self._held: dict[str, HeldResult] = {}
         self._kept: dict[str, ResultRef] = {}
         self.verdict: Verdict | None = None
         self.identification: Identification | None = None
@@ -63,15 +71,15 @@ class ResultTray:
         if self._arriving is not None:
             raise BadResult(f"it began a result before the result {self.unfinished} had ended")
         self._begun += 1
-        if self._begun > self._settings.max_results:
-            raise BadResult(f"it pushed more than {self._settings.max_results} results")
+        if self._begun > self._around.settings.max_results:
+            raise BadResult(f"it pushed more than {self._around.settings.max_results} results")
         if format not in _FORMATS:
             raise BadResult(f"a result has the unknown format {shortened(format, 80)}")
         read = self._reads(name)
         self._arriving = _Arriving(
             name=name,
-            writer=self._writer(name, format),
-            cap_bytes=min(read or self._settings.max_result_bytes, self._settings.max_result_bytes),
+            writer=self._writer(name, format) if self._room is None else HeldResult(self._room, format),
+            cap_bytes=min(read or self._around.settings.max_result_bytes, self._around.settings.max_result_bytes),
             copy=None if read is None else bytearray(),
         )
 
@@ -90,16 +98,32 @@ class ResultTray:
         if arriving.copy is not None:
             arriving.copy += content
 
-    def end(self) -> str:
-        """The result is whole; its name. It is kept only if the engine could read what it has to read of it."""
+    def end(self) -> None:
+        """The result is whole. It is kept only if the engine could read what it has to read of it."""
         arriving = self._arriving
         if arriving is None:
             raise BadResult("it ended a result that had not begun")
         if arriving.copy is not None:
             self._read(arriving.name, bytes(arriving.copy))
         self._arriving = None
-        self._kept[arriving.name] = arriving.writer.commit()
-        return arriving.name
+        if isinstance(arriving.writer, HeldResult):
+            self._held[arriving.name] = arriving.writer
+        else:
+            self._keep(arriving.name, arriving.writer)
+
+    def settle(self) -> None:
+        """What is held goes to the result store, all of it or, when this raises, as little as its errors allow."""
+        writers = {}
+        try:
+            for name, held in self._held.items():
+                writers[name] = self._writer(name, held.format)
+                writers[name].write(bytes(held.content))
+            for name, writer in writers.items():
+                self._keep(name, writer)
+        except BaseException:
+            for writer in writers.values():
+                writer.abort()
+            raise
 
     def keep_log(self, text: bytes) -> None:
         """What the plugin printed, as a result of its own; a plugin's own result of that name is left alone."""
@@ -113,10 +137,14 @@ class ResultTray:
             raise
 
     def abort(self) -> None:
-        """Forget the result that is arriving; those that are whole stay."""
+        """Forget the result that is arriving; those that are whole stay. A second call does nothing."""
         if self._arriving is not None:
             self._arriving.writer.abort()
             self._arriving = None
+
+    def _keep(self, name: str, writer: ResultWriter) -> None:
+        self._kept[name] = writer.commit()
+        self._around.on_news(PluginResultAvailable(task_id=self._job.task_id, plugin=self._plugin, result_name=name))
 
     def _reads(self, name: str) -> int | None:
         """How large a result may be that the engine reads itself; None for one that it doesn't."""
@@ -134,6 +162,6 @@ class ResultTray:
 
     def _writer(self, name: str, format: str) -> ResultWriter:
         try:
-            return self._store.begin(self._job.task_id, self._job.token, self._plugin, name, format)
+            return self._around.results.begin(self._job.task_id, self._job.token, self._plugin, name, format)
         except ValueError as exc:
             raise BadResult(f"{shortened(name, 80)!r} can't be the name of a result") from exc

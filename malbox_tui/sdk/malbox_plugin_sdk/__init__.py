@@ -1,6 +1,7 @@
 """The SDK for host plugins in Python: the names, signatures and behaviour of Malbox's `malbox_plugin_sdk`."""
 
 from .context import Context, ResultSink, TaskInfo
+from .interrupt import TaskCanceled
 from .log import debug, error, info, trace, warn
 from .process import Plugin, run
 from .report import (
@@ -43,6 +44,7 @@ __all__ = [
     "ReportBuilder",
     "ResultSink",
     "SectionBuilder",
+    "TaskCanceled",
     "TaskInfo",
     "TimelineEvent",
     "TreeNode",

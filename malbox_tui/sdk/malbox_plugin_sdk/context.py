@@ -21,13 +21,17 @@ Send = Callable[[dict[str, Any], bytes | memoryview], None]
 
 
 class Run:
-    """One task in this process: what it is about, and whether it is still going on."""
+    """One task in this process: what it is about, and whether it is still going on.
+
+    `is_canceled` is set by the wire's reader, in a thread of its own.
+    """
 
     def __init__(self, run: int, task_id: int, sample_path: Path, config: dict[str, str], send: Send) -> None:
         self.run = run
         self.task_id = task_id
         self.sample_path = sample_path
         self.config = config
+        self.is_canceled = False
         self._send = send
         self._over = False
         self._next_progress_at = 0.0
@@ -128,10 +132,15 @@ class ResultSink:
 
 
 class Context:
-    """Handed to `on_task`."""
+    """Handed to `on_task`; `on_batch` gets one for each task."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
+
+    @property
+    def is_canceled(self) -> bool:
+        """Whether this task is to end. A batch goes on for its other tasks then: leave this one out, what it still sends is ignored."""
+        return self._run.check().is_canceled
 
     def task(self) -> TaskInfo:
         """What the task is about."""

@@ -17,7 +17,7 @@ _SIGNAL = signal.SIGUSR1
 
 
 class TaskCanceled(BaseException):
-    """The task is to end now."""
+    """The task is to end now. Results that are pushed in `except` and `finally` blocks are kept, as long as the grace period lasts."""
 
 
 class Interrupts:

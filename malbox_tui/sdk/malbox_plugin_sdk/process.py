@@ -12,11 +12,11 @@ import socket
 import sys
 import threading
 import traceback
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .context import Context, Run
+from .context import Context
 from .interrupt import Interrupts, TaskCanceled
+from .orders import Order, order_of
 from .values import Event, HealthStatus
 from .wire import FD_VARIABLE, Header, Wire, WireClosed, WireError
 
@@ -27,7 +27,12 @@ MAX_TRACEBACK_BYTES = 64 * 1024
 
 
 class Plugin:
-    """Base of all plugins. Every handler may be `async def`; all do nothing here."""
+    """Base of all plugins. Every handler may be `async def`; all do nothing here.
+
+    A plugin that gains from seeing several samples at once may define, besides `on_task`, `on_batch(self, ctxs)`: it gets a list of
+    contexts, at most 256. Their results are kept when it returns. When it raises, or takes too long, they are forgotten, and each task
+    goes to `on_task` by itself.
+    """
 
     def __init__(self) -> None:
         """Nothing to keep."""
@@ -64,7 +69,7 @@ class _Process:
         self._wire = wire
         self._identity = {"name": name or "", "version": version or ""}
         self._interrupts = Interrupts()
-        self._inbox: queue.SimpleQueue[Header | None] = queue.SimpleQueue()
+        self._inbox: queue.SimpleQueue[Header | Order | None] = queue.SimpleQueue()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._config: dict[str, str] = {}
 
@@ -80,22 +85,29 @@ class _Process:
             self._stop()
 
     def _read(self) -> None:
+        order: Order | None = None
         try:
             while True:
                 header, _payload = self._wire.receive()
-                if header["kind"] == "cancel":
-                    self._interrupts.ask(int(header["run"]))
-                else:
-                    self._inbox.put(header)
+                match header["kind"]:
+                    case "run" | "batch":
+                        order = order_of(header, self._config, self._send)
+                        self._inbox.put(order)
+                    case "cancel":
+                        if order is not None and order.cancel(int(header["run"])):
+                            self._interrupts.ask(order.number)
+                    case _:
+                        self._inbox.put(header)
         except (WireClosed, WireError):
             self._inbox.put(None)
 
-    def _handle(self, frame: Header) -> bool:
+    def _handle(self, frame: Header | Order) -> bool:
+        if isinstance(frame, Order):
+            self._carry_out(frame)
+            return True
         match frame["kind"]:
             case "start":
                 return self._start(frame)
-            case "run":
-                self._run(frame)
             case "health":
                 self._send({"kind": "health", **_health(self._call(self._plugin.health_check))})
             case "event":
@@ -116,17 +128,16 @@ class _Process:
             self._send({"kind": "not_ready", "reason": health["reason"]})
             return False
         self._flush()
-        self._send({"kind": "ready", **self._identity, **health})
+        takes_batches = callable(getattr(self._plugin, "on_batch", None))
+        self._send({"kind": "ready", **self._identity, **health, "takes_batches": takes_batches})
         return True
 
-    def _run(self, frame: Header) -> None:
-        number = int(frame["run"])
-        current = Run(number, int(frame["task_id"]), Path(frame["sample"]), self._config, self._send)
-        self._send({"kind": "begun", "run": number})
-        end, payload = {"kind": "done", "run": number}, b""
+    def _carry_out(self, order: Order) -> None:
+        self._send({"kind": "begun", "run": order.number})
+        end, payload = {"kind": "done", "run": order.number}, b""
         try:
-            with self._interrupts.armed(number):
-                self._call(self._plugin.on_task, Context(current))
+            with self._interrupts.armed(order.number):
+                self._call_with(order)
         except TaskCanceled:
             end["kind"] = "canceled"
         except WireClosed:
@@ -135,9 +146,20 @@ class _Process:
             end.update(kind="failed", error=type(exc).__name__)
             payload = _traceback()
         finally:
-            current.end()
+            for run in order.runs:
+                run.end()
         self._flush()
+        if order.is_batch and end["kind"] == "done":
+            for run in order.runs:
+                self._send({"kind": "canceled" if run.is_canceled else "done", "run": run.run})
         self._send(end, payload)
+
+    def _call_with(self, order: Order) -> None:
+        contexts = [Context(run) for run in order.runs]
+        if order.is_batch:
+            self._call(getattr(self._plugin, "on_batch"), contexts)  # noqa: B009 - the base class has none
+        else:
+            self._call(self._plugin.on_task, *contexts)
 
     def _event(self, frame: Header) -> None:
         event = Event(str(frame["event"]), frame.get("id"), frame.get("source"), frame.get("result_name"))
