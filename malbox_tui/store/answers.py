@@ -16,18 +16,20 @@ class Answer(Generic[T]):
     """Comes once; can be awaited any number of times, also by nobody.
 
     A cancelled wait leaves the answer, and the write it belongs to, as they are. A failure that no wait has raised until the answer
-    is dropped is logged as a warning; `subject` names the write there. (A future would be cancelled with its first waiter.)
+    is dropped is logged as a warning; `subject % values` names the write there, and is worked out there only. (A future would be
+    cancelled with its first waiter.)
     """
 
-    __slots__ = ("_come", "_error", "_subject", "_told", "_value", "_waiters")
+    __slots__ = ("_come", "_error", "_subject", "_told", "_value", "_values", "_waiters")
 
-    def __init__(self, subject: str) -> None:
+    def __init__(self, subject: str, *values: object) -> None:
         self._subject = subject
+        self._values = values
         self._come = False
         self._value: T | None = None
         self._error: Exception | None = None
         self._told = False
-        self._waiters: list[asyncio.Future[None]] = []
+        self._waiters: list[asyncio.Future[None]] | None = None
 
     def give(self, value: T) -> None:
         """Answer with a value."""
@@ -41,14 +43,16 @@ class Answer(Generic[T]):
 
     def _wake(self) -> None:
         self._come = True
-        for waiter in self._waiters:
+        waiters, self._waiters = self._waiters, None
+        for waiter in waiters or ():
             if not waiter.done():
                 waiter.set_result(None)
-        self._waiters.clear()
 
     def __await__(self) -> Generator[Any, None, T]:
         if not self._come:
             waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            if self._waiters is None:
+                self._waiters = []
             self._waiters.append(waiter)
             yield from waiter
         if self._error is not None:
@@ -58,4 +62,4 @@ class Answer(Generic[T]):
 
     def __del__(self) -> None:
         if self._error is not None and not self._told:
-            log.warning("%s was not stored: %s", self._subject, self._error)
+            log.warning("%s was not stored: %s", self._subject % self._values, self._error)

@@ -55,26 +55,26 @@ class MemoryStore:
 
     async def add(self, new: NewTask) -> Added:
         """As `Store.add`."""
-        request = Adding(new, Answer(f"a task for sample {new.sha256}"))
+        request = Adding(new, Answer("a task for sample %s", new.sha256))
         self._hand_over(request)
         return await request.answer
 
     async def claim(self, request: ClaimRequest) -> Task | None:
         """As `Store.claim`."""
-        claiming = Claiming(request, Answer(f"the claim of task {request.task_id}"))
+        claiming = Claiming(request, Answer("the claim of task %d", request.task_id))
         self._hand_over(claiming)
         return await claiming.answer
 
     def write(self, change: Change) -> Awaitable[None]:
         """As `Store.write`."""
         rules.check_change(change)
-        request = Changing(change, Answer(f"task {change.before.id} as {change.after.state}"))
+        request = Changing(change, Answer("task %d as %s", change.before.id, change.after.state))
         self._hand_over(request)
         return request.answer
 
     def note(self, at: float, news: EventBody) -> Awaitable[None]:
         """As `Store.note`."""
-        request = Noting(at, news, Answer(f"the event {type(news).__name__}"))
+        request = Noting(at, news, Answer("the event %s", type(news).__name__))
         self._hand_over(request)
         return request.answer
 
@@ -86,7 +86,7 @@ class MemoryStore:
 
     async def identify(self, sha256: str, identification: Identification) -> None:
         """As `Store.identify`."""
-        request = Identifying(sha256, identification, Answer(f"the kind of sample {sha256}"))
+        request = Identifying(sha256, identification, Answer("the kind of sample %s", sha256))
         self._hand_over(request)
         await request.answer
 

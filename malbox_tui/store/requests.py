@@ -1,7 +1,7 @@
 """What callers hand to a store, and how a batch of it is cut so that it can be carried out grouped.
 
 A batch has the effect of carrying its requests out one by one in the order of the calls. Inside a `Segment` the kinds are carried
-out in the order of its fields; `segments` starts a new one wherever that would swap two requests that touch the same thing. Only a
+out in the order of their phases; `segments` starts a new one wherever that would swap two requests that touch the same thing. Only a
 claim doesn't say which content it touches: a task that an add joins may be answered as it was before a claim that was asked for just
 before.
 """
@@ -9,7 +9,9 @@ before.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import msgspec
 
 from malbox_tui.model.events import EventBody
 from malbox_tui.model.report import Identification
@@ -18,112 +20,121 @@ from malbox_tui.ports import Added, Change, ClaimRequest, NewTask
 from malbox_tui.store.answers import Answer
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Adding:
+class Adding(msgspec.Struct, frozen=True, eq=False):
     """A task to add."""
 
+    phase: ClassVar[int] = 0
     new: NewTask
     answer: Answer[Added]
 
+    def touched(self) -> tuple[Hashable, ...]:
+        """The content, and what is known of its kind."""
+        sha256 = self.new.sha256
+        return sha256, ("kind", sha256)
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Claiming:
+
+class Claiming(msgspec.Struct, frozen=True, eq=False):
     """A task to claim."""
 
+    phase: ClassVar[int] = 1
     claim: ClaimRequest
     answer: Answer[Task | None]
 
+    def touched(self) -> tuple[Hashable, ...]:
+        """The task and the token."""
+        return self.claim.task_id, self.claim.token
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Changing:
+
+class Changing(msgspec.Struct, frozen=True, eq=False):
     """A move of a task."""
 
+    phase: ClassVar[int] = 2
     change: Change
     answer: Answer[None]
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Noting:
-    """News without a move."""
-
-    at: float
-    news: EventBody
-    answer: Answer[None]
+    def touched(self) -> tuple[Hashable, ...]:
+        """The task, the token that owns it (None: nobody's) and its content."""
+        before = self.change.before
+        return before.id, before.token, before.sha256
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Renewing:
+class Renewing(msgspec.Struct, frozen=True, eq=False):
     """Leases to extend."""
 
+    phase: ClassVar[int] = 3
     tokens: tuple[str, ...]
     lease_until: float
     answer: Answer[frozenset[str]]
 
+    def touched(self) -> tuple[Hashable, ...]:
+        """The tokens."""
+        return self.tokens
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Identifying:
+
+class Noting(msgspec.Struct, frozen=True, eq=False):
+    """News without a move."""
+
+    phase: ClassVar[int] = 4
+    at: float
+    news: EventBody
+    answer: Answer[None]
+
+    def touched(self) -> tuple[Hashable, ...]:
+        """Nothing that others touch."""
+        return ()
+
+
+class Identifying(msgspec.Struct, frozen=True, eq=False):
     """A sample's kind to keep."""
 
+    phase: ClassVar[int] = 5
     sha256: str
     identification: Identification
     answer: Answer[None]
 
+    def touched(self) -> tuple[Hashable, ...]:
+        """What is known of the content's kind."""
+        return (("kind", self.sha256),)
 
-Request = Adding | Claiming | Changing | Noting | Renewing | Identifying
+
+Request = Adding | Claiming | Changing | Renewing | Noting | Identifying
 
 
-@dataclass(slots=True)
 class Segment:
     """Requests of one batch by kind, each with its place in the batch."""
 
-    adds: list[tuple[int, Adding]] = field(default_factory=list)
-    claims: list[tuple[int, Claiming]] = field(default_factory=list)
-    changes: list[tuple[int, Changing]] = field(default_factory=list)
-    notes: list[tuple[int, Noting]] = field(default_factory=list)
-    renewals: list[tuple[int, Renewing]] = field(default_factory=list)
-    identifications: list[tuple[int, Identifying]] = field(default_factory=list)
+    __slots__ = ("_by_phase", "adds", "changes", "claims", "identifications", "notes", "renewals")
+
+    def __init__(self) -> None:
+        self.adds: list[tuple[int, Adding]] = []
+        self.claims: list[tuple[int, Claiming]] = []
+        self.changes: list[tuple[int, Changing]] = []
+        self.renewals: list[tuple[int, Renewing]] = []
+        self.notes: list[tuple[int, Noting]] = []
+        self.identifications: list[tuple[int, Identifying]] = []
+        self._by_phase: tuple[list[tuple[int, Any]], ...] = (
+            self.adds, self.claims, self.changes, self.renewals, self.notes, self.identifications,
+        )  # fmt: skip
+
+    def put(self, place: int, request: Request) -> None:
+        """Add a request to those of its kind."""
+        self._by_phase[request.phase].append((place, request))
 
 
 def segments(batch: Sequence[Request]) -> Iterator[Segment]:
-    """`batch` cut into as few segments as keep the order of requests that touch the same task, content or token."""
+    """`batch` cut into as few segments as keep the order of requests that touch the same task, content or token.
+
+    Ids, contents and tokens are told apart by what they are; should two be equal all the same, that only cuts once more.
+    """
     segment, latest = Segment(), dict[Hashable, int]()
     for place, request in enumerate(batch):
-        phase, touched = _phase_and_touched(request)
-        if any(latest.get(key, 0) > phase for key in touched):
-            yield segment
-            segment, latest = Segment(), {}
-        latest.update(dict.fromkeys(touched, phase))
-        _put(segment, place, request)
+        phase, touched = request.phase, request.touched()
+        for key in touched:
+            if latest.get(key, 0) > phase:
+                yield segment
+                segment, latest = Segment(), {}
+                break
+        for key in touched:
+            latest[key] = phase
+        segment.put(place, request)
     yield segment
-
-
-def _phase_and_touched(request: Request) -> tuple[int, tuple[Hashable, ...]]:
-    match request:
-        case Adding(new=new):
-            return 0, (("content", new.sha256), ("kind", new.sha256))
-        case Claiming(claim=claim):
-            return 1, (claim.task_id, claim.token)
-        case Changing(change=change):
-            return 2, (change.before.id, change.before.token, ("content", change.before.sha256))
-        case Renewing(tokens=tokens):
-            return 3, tokens
-        case Identifying(sha256=sha256):
-            return 4, (("kind", sha256),)
-        case Noting():
-            return 4, ()
-
-
-def _put(segment: Segment, place: int, request: Request) -> None:
-    match request:
-        case Adding():
-            segment.adds.append((place, request))
-        case Claiming():
-            segment.claims.append((place, request))
-        case Changing():
-            segment.changes.append((place, request))
-        case Noting():
-            segment.notes.append((place, request))
-        case Renewing():
-            segment.renewals.append((place, request))
-        case Identifying():
-            segment.identifications.append((place, request))

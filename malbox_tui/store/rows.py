@@ -1,4 +1,8 @@
-"""Model values as rows of SQLite and back. What has parts is JSON text; everything else is a column of its own."""
+"""Model values as rows of SQLite and back. What has parts is JSON text; everything else is a column of its own.
+
+Enums are given to SQLite as plain strings: for each value of another type, a subclass included, Python's module looks for an adapter
+first (measured: 1 µs a value).
+"""
 
 from __future__ import annotations
 
@@ -20,6 +24,8 @@ T = TypeVar("T")
 
 TASK_WIDTH = 25
 """How many columns a task has."""
+MOVE_WIDTH = 23
+"""How many values a move has."""
 
 _encode = msgspec.json.Encoder().encode
 _outcome = msgspec.json.Decoder(Outcome).decode
@@ -37,37 +43,37 @@ def json_text(value: object) -> str:
     return _encode(value).decode()
 
 
-def optional_json(value: object | None) -> str | None:
-    """`value` as JSON text, None as NULL."""
-    return None if value is None else json_text(value)
+@lru_cache(maxsize=1024)
+def _requires_text(requires: RequirementClass) -> str:
+    return json_text(requires)
 
 
 def _movable(task: Task) -> tuple[Any, ...]:
-    """What a move may alter of a task, in the order of both `add_task` and `move_task`."""
+    """What a move may alter of a task, in the order of both `add_tasks` and `move_tasks`."""
     return (
         task.stage_since,
         task.started_at,
         task.finished_at,
         json_text(task.stages),
-        optional_json(task.outcome),
-        task.ended_by,
+        None if task.outcome is None else json_text(task.outcome),
+        None if task.ended_by is None else str(task.ended_by),
         task.reason,
-        optional_json(task.verdict),
-        json_text(task.plugins),
+        None if task.verdict is None else json_text(task.verdict),
+        json_text(task.plugins) if task.plugins else "[]",
         task.machine,
     )
 
 
 def row_of_task(task: Task) -> tuple[Any, ...]:
-    """The parameters of `add_task`."""
+    """The values of a row of `add_tasks`."""
     return (
         task.id,
         task.sha256,
         task.type,
-        json_text(task.requires),
+        _requires_text(task.requires),
         task.priority,
         task.timeout_s,
-        task.state,
+        str(task.state),
         task.attempts,
         task.crashes,
         task.retry_of,
@@ -81,16 +87,16 @@ def row_of_task(task: Task) -> tuple[Any, ...]:
 
 
 def row_of_move(before: Task, after: Task) -> tuple[Any, ...]:
-    """The parameters of `move_task`."""
+    """The values of a row of `move_tasks`."""
     return (
         before.id,
-        before.state,
+        str(before.state),
         before.token,
         after.type,
-        json_text(after.requires),
+        _requires_text(after.requires),
         after.priority,
         after.timeout_s,
-        after.state,
+        str(after.state),
         after.attempts,
         after.crashes,
         after.worker,
@@ -148,7 +154,7 @@ def record_of(row: Row) -> TaskRecord:
 
 
 def row_of_event(event: Event) -> tuple[Any, ...]:
-    """The parameters of `add_event`."""
+    """The values of a row of `add_events`."""
     return (event.position.seq, event.position.epoch, event.at, json_text(event.body))
 
 

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from malbox_tui.model.errors import LeaseLost, StaleTask
 from malbox_tui.model.events import TaskCreated, TaskStarting
 from malbox_tui.model.sample import escape
 from malbox_tui.model.task import Task, claimed
 from malbox_tui.ports import Change, ClaimRequest, NewTask
+
+_FIXED = ("id", "sha256", "retry_of", "created_at")
+"""What no change of a task alters."""
+
+_fixed = attrgetter(*_FIXED)
 
 
 def task_to_join(new: NewTask, live: Task | None, completed: Task | None) -> Task | None:
@@ -65,7 +72,6 @@ def loss(change: Change) -> StaleTask:
 def check_change(change: Change) -> None:
     """Raises ValueError when `change` isn't the move of one task."""
     before, after = change.before, change.after
-    fixed = ("id", "sha256", "retry_of", "created_at")
-    altered = [name for name in fixed if getattr(before, name) != getattr(after, name)]
-    if altered:
+    if _fixed(before) != _fixed(after):
+        altered = [name for name, old, new in zip(_FIXED, _fixed(before), _fixed(after), strict=True) if old != new]
         raise ValueError(f"a change can't alter {', '.join(altered)} of task {before.id}")

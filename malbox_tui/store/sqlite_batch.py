@@ -7,24 +7,26 @@ Nothing here begins, commits or rolls back, tells anyone, or changes a counter: 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from typing import Any
 
-from malbox_tui.model.errors import StaleTask
 from malbox_tui.model.events import Event, EventBody, Position
 from malbox_tui.model.task import Task, TaskState
-from malbox_tui.ports import Added
+from malbox_tui.ports import Added, NewTask
 from malbox_tui.store import rules
+from malbox_tui.store.answers import Answer
+from malbox_tui.store.many_rows import ManyRows
 from malbox_tui.store.requests import Adding, Changing, Claiming, Identifying, Renewing, Request, Segment, segments
-from malbox_tui.store.rows import (
-    json_text,
-    row_of_event,
-    row_of_move,
-    row_of_task,
-    task_of,
-)
+from malbox_tui.store.rows import MOVE_WIDTH, TASK_WIDTH, json_text, row_of_event, row_of_move, row_of_task, task_of
 from malbox_tui.store.statements import statement
+from malbox_tui.store.waves import Span, waves
+
+_ADD_SAMPLES = ManyRows("add_samples", 3)
+_ADD_NAMES = ManyRows("add_names", 3)
+_ADD_TASKS = ManyRows("add_tasks", TASK_WIDTH)
+_MOVE_TASKS = ManyRows("move_tasks", MOVE_WIDTH)
+_ADD_EVENTS = ManyRows("add_events", 4)
 
 
 class SomeMovesLost(Exception):
@@ -41,25 +43,12 @@ class Counters:
 
 @dataclass(slots=True)
 class Effects:
-    """What is so once the batch is committed."""
+    """What is so once the batch is committed: the events to tell, then the answers to give, then the failures."""
 
     counters: Counters
-    events: list[Event] = field(default_factory=list)
-    answers: list[Callable[[], None]] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class _Move:
-    """A move to make in the database, what it tells, and how its caller is answered when it is made or lost."""
-
-    place: int
-    before: Task
-    after: Task
-    at: float
-    news: EventBody
-    made: Callable[[], None]
-    lost: Callable[[StaleTask], None]
-    error: StaleTask
+    events: list[Event]
+    answers: list[tuple[Answer[Any], Any]] = field(default_factory=list)
+    failures: list[tuple[Answer[Any], Exception]] = field(default_factory=list)
 
 
 class SqliteBatch:
@@ -72,41 +61,44 @@ class SqliteBatch:
         self._task_id = counters.task_id
         self._seq = counters.seq
         self._careful = careful
-        self._news: list[tuple[int, float, EventBody]] = []
-        self._answers: list[Callable[[], None]] = []
+        self._news: list[tuple[float, EventBody] | None] = []
+        self._answers: list[tuple[Answer[Any], Any]] = []
+        self._failures: list[tuple[Answer[Any], Exception]] = []
 
     def run(self, batch: Sequence[Request]) -> Effects:
         """Carry the batch out. Raises `SomeMovesLost` and whatever SQLite raises; the transaction is then to be rolled back."""
+        self._news = [None] * len(batch)
         for segment in segments(batch):
             self._run_segment(segment)
         events = self._numbered_events()
-        if events:
-            self._connection.executemany(statement("add_event"), [row_of_event(event) for event in events])
-        return Effects(Counters(self._task_id, self._seq), events, self._answers)
+        _ADD_EVENTS.run(self._connection, [row_of_event(event) for event in events])
+        return Effects(Counters(self._task_id, self._seq), events, self._answers, self._failures)
 
     def _run_segment(self, segment: Segment) -> None:
         if segment.adds:
             self._add(segment.adds)
-        if segment.claims or segment.changes:
-            claims = self._claims(segment.claims) if segment.claims else []
-            self._move(claims + [_change_as_move(place, request) for place, request in segment.changes])
-        for place, note in segment.notes:
-            self._tell(place, note.at, note.news)
-            self._answers.append(partial(note.answer.give, None))
+        if segment.claims:
+            self._claim(segment.claims)
+        if segment.changes:
+            self._change(segment.changes)
         for _, renewal in segment.renewals:
             self._renew(renewal)
+        for place, note in segment.notes:
+            self._tell(place, note.at, note.news)
+            self._answers.append((note.answer, None))
         if segment.identifications:
             self._identify([request for _, request in segment.identifications])
 
     def _tell(self, place: int, at: float, news: EventBody) -> None:
-        self._news.append((place, at, news))
+        """Each request has at most one piece of news; its place in the batch is that of the news."""
+        self._news[place] = (at, news)
 
     def _numbered_events(self) -> list[Event]:
         """The events in the order of the calls that caused them, numbered on from the last one stored."""
-        self._news.sort(key=lambda entry: entry[0])
+        told = [entry for entry in self._news if entry is not None]
         events = [
             Event(Position(self._engine_id, self._epoch, seq), at, news)
-            for seq, (_, at, news) in enumerate(self._news, start=self._seq + 1)
+            for seq, (at, news) in enumerate(told, start=self._seq + 1)
         ]
         self._seq += len(events)
         return events
@@ -114,8 +106,7 @@ class SqliteBatch:
     # --- adding ---
 
     def _add(self, adds: list[tuple[int, Adding]]) -> None:
-        live, completed = self._known_tasks(adds)
-        names = self._first_names(adds)
+        live, completed, names = self._keep_samples(adds)
         tasks: list[Task] = []
         for place, request in adds:
             new = request.new
@@ -128,78 +119,87 @@ class SqliteBatch:
                 tasks.append(standing)
                 name = new.name.name if new.name is not None else names.get(new.sha256, b"")
                 self._tell(place, new.at, rules.news_of_creation(standing, name))
-                answer = Added(standing, created=True)
+                self._answers.append((request.answer, Added(standing, created=True)))
             else:
-                answer = Added(standing, created=False)
-            self._answers.append(partial(request.answer.give, answer))
-        self._insert(adds, tasks)
+                self._answers.append((request.answer, Added(standing, created=False)))
+        _ADD_TASKS.run(self._connection, [row_of_task(task) for task in tasks])
 
-    def _known_tasks(self, adds: list[tuple[int, Adding]]) -> tuple[dict[str, Task], dict[str, Task]]:
+    def _keep_samples(self, adds: list[tuple[int, Adding]]) -> tuple[dict[str, Task], dict[str, Task], dict[str, bytes]]:
+        """Store contents and names. Returns by content what was stored before of it: the latest task that is pending or owned, the
+        latest completed one, and the first name. Of a content that is new there can be none of these, and nothing is looked up."""
+        news = [request.new for _, request in adds]
+        contents = {new.sha256: new for new in reversed(news)}
+        samples = [(new.sha256, new.size_bytes, new.at) for new in contents.values()]
+        are_new = _ADD_SAMPLES.run(self._connection, samples) == len(samples)
+        known = ({}, {}, {}) if are_new else (*self._known_tasks(list(contents)), self._first_names(news))
+        names = [(new.sha256, new.name.name, new.name.origin) for new in news if new.name is not None]
+        _ADD_NAMES.run(self._connection, names)
+        return known
+
+    def _known_tasks(self, contents: list[str]) -> tuple[dict[str, Task], dict[str, Task]]:
         """By content: its latest task that is pending or owned, and its latest completed one."""
-        contents = json_text(list({request.new.sha256 for _, request in adds}))
         live: dict[str, Task] = {}
         completed: dict[str, Task] = {}
-        for row in self._connection.execute(statement("known_tasks"), (contents,)):
+        for row in self._connection.execute(statement("known_tasks"), (json_text(contents),)).fetchall():
             task = task_of(row)
             (completed if task.state is TaskState.COMPLETED else live)[task.sha256] = task
         return live, completed
 
-    def _first_names(self, adds: list[tuple[int, Adding]]) -> dict[str, bytes]:
+    def _first_names(self, news: list[NewTask]) -> dict[str, bytes]:
         """By content: the name it came with first, for those adds that bring no name."""
-        nameless = {request.new.sha256 for _, request in adds if request.new.name is None}
+        nameless = {new.sha256 for new in news if new.name is None}
         if not nameless:
             return {}
         rows = self._connection.execute(statement("first_names"), (json_text(list(nameless)),))
         return {row[0]: row[1] for row in rows}
 
-    def _insert(self, adds: list[tuple[int, Adding]], tasks: list[Task]) -> None:
-        news = [request.new for _, request in adds]
-        samples = [(new.sha256, new.size_bytes, new.at) for new in news]
-        self._connection.executemany(statement("add_sample"), samples)
-        names = [(new.sha256, new.name.name, new.name.origin) for new in news if new.name is not None]
-        if names:
-            self._connection.executemany(statement("add_name"), names)
-        if tasks:
-            self._connection.executemany(statement("add_task"), [row_of_task(task) for task in tasks])
-
     # --- moving ---
 
-    def _claims(self, claims: list[tuple[int, Claiming]]) -> list[_Move]:
-        """The moves of those claims that win; the others are answered None. Of two claims of one task the first wins."""
-        wanted = json_text(list({request.claim.task_id for _, request in claims}))
-        rows = self._connection.execute(statement("pending_of"), (wanted,))
-        pending = {task.id: task for task in map(task_of, rows)}
-        moves = []
+    def _claim(self, claims: list[tuple[int, Claiming]]) -> None:
+        """Claim what is pending; the others are answered None. Of two claims of one task the first wins."""
+        pending = self._pending_of({request.claim.task_id for _, request in claims})
+        spans: list[Span] = []
         for place, request in claims:
-            task = pending.pop(request.claim.task_id, None)
+            claim = request.claim
+            task = pending.pop(claim.task_id, None)
             if task is None:
-                self._answers.append(partial(request.answer.give, None))
-            else:
-                moves.append(_claim_as_move(place, request, task))
-        return moves
+                self._answers.append((request.answer, None))
+                continue
+            owned = rules.claimed_by(task, claim)
+            spans.append(Span(task, owned))
+            self._tell(place, claim.at, rules.news_of_claim(owned))
+            self._answers.append((request.answer, owned))
+        self._move(spans)
 
-    def _move(self, moves: list[_Move]) -> None:
+    def _pending_of(self, task_ids: set[int]) -> dict[int, Task]:
+        rows = self._connection.execute(statement("pending_of"), (json_text(list(task_ids)),)).fetchall()
+        return {task.id: task for task in map(task_of, rows)}
+
+    def _change(self, changes: list[tuple[int, Changing]]) -> None:
         if self._careful:
-            for move in moves:
-                self._move_one(move)
-        elif moves:
-            rows = [row_of_move(move.before, move.after) for move in moves]
-            cursor = self._connection.executemany(statement("move_task"), rows)
-            if cursor.rowcount != len(moves):
-                raise SomeMovesLost
-            for move in moves:
-                self._made(move)
+            for place, request in changes:
+                self._change_one(place, request)
+            return
+        for wave in waves(request.change for _, request in changes):
+            self._move(list(wave.values()))
+        for place, request in changes:
+            self._changed(place, request)
 
-    def _move_one(self, move: _Move) -> None:
-        cursor = self._connection.execute(statement("move_task"), row_of_move(move.before, move.after))
-        if cursor.rowcount == 1:
-            self._made(move)
+    def _change_one(self, place: int, request: Changing) -> None:
+        change = request.change
+        if _MOVE_TASKS.run(self._connection, [row_of_move(change.before, change.after)]):
+            self._changed(place, request)
         else:
-            self._answers.append(partial(move.lost, move.error))
+            self._failures.append((request.answer, rules.loss(change)))
 
-    def _made(self, move: _Move) -> None:
-        self._tell(move.place, move.at, move.news)
-        self._answers.append(move.made)
+    def _changed(self, place: int, request: Changing) -> None:
+        self._tell(place, request.change.at, request.change.news)
+        self._answers.append((request.answer, None))
+
+    def _move(self, spans: list[Span]) -> None:
+        rows = [row_of_move(before, after) for before, after in spans]
+        if _MOVE_TASKS.run(self._connection, rows) != len(rows):
+            raise SomeMovesLost
 
     # --- the rest ---
 
@@ -207,26 +207,9 @@ class SqliteBatch:
         parameters = (json_text(renewal.tokens), renewal.lease_until)
         rows = self._connection.execute(statement("renew"), parameters)
         lost = frozenset(renewal.tokens) - {row[0] for row in rows}
-        self._answers.append(partial(renewal.answer.give, lost))
+        self._answers.append((renewal.answer, lost))
 
     def _identify(self, requests: list[Identifying]) -> None:
         rows = [(request.sha256, json_text(request.identification)) for request in requests]
         self._connection.executemany(statement("identify"), rows)
-        self._answers.extend(partial(request.answer.give, None) for request in requests)
-
-
-def _change_as_move(place: int, request: Changing) -> _Move:
-    change, answer = request.change, request.answer
-    return _Move(
-        place, change.before, change.after, change.at, change.news, partial(answer.give, None), answer.fail, rules.loss(change)
-    )
-
-
-def _claim_as_move(place: int, request: Claiming, task: Task) -> _Move:
-    """Always made: the task was read as pending in the same transaction, and nothing else of its segment comes before."""
-    owned = rules.claimed_by(task, request.claim)
-    error = StaleTask(task.id, TaskState.PENDING.value)
-    answer = request.answer
-    return _Move(
-        place, task, owned, request.claim.at, rules.news_of_claim(owned), partial(answer.give, owned), answer.fail, error
-    )
+        self._answers += [(request.answer, None) for request in requests]

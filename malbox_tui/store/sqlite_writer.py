@@ -94,10 +94,13 @@ class SqliteWriter:
             return
         self._counters = effects.counters
         self._tell(effects.events)
-        for answer in effects.answers:
-            answer()
+        for answer, value in effects.answers:
+            answer.give(value)
+        for answer, error in effects.failures:
+            answer.fail(error)
         # The connection's thread keeps its last call and result until the next; the answers must not live on with them.
         effects.answers.clear()
+        effects.failures.clear()
 
     def _store(self, connection: sqlite3.Connection, batch: Sequence[Request]) -> Effects:
         """Runs in the connection's thread. Carries the batch out; when a move was lost, once more to find out which."""

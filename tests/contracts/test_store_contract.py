@@ -446,6 +446,78 @@ async def test_changes_of_one_task_are_made_in_the_order_of_the_calls(store: Sto
     assert told.bodies[-3:] == [change.news for change in changes]
 
 
+async def test_moves_of_two_tasks_handed_over_in_turn_are_all_told_and_end_where_each_ends(store: Store, told: Told) -> None:
+    tasks = [await claimed(store, await added(store, name), name) for name in ("a", "b")]
+    changes: list[Change] = []
+    for make in (run, stop, settle):
+        changes += [make(task) for task in tasks]
+        tasks = [change.after for change in changes[-2:]]
+    await asyncio.gather(*[store.write(change) for change in changes])
+    assert [await stored(store, task.id) for task in tasks] == tasks
+    assert told.bodies[-6:] == [change.news for change in changes]
+
+
+async def test_a_move_lost_in_the_middle_leaves_those_before_and_after_it(store: Store, told: Told) -> None:
+    owned, other = [await claimed(store, await added(store, name), name) for name in ("a", "b")]
+    running = run(owned)
+    stopping = stop(running.after)
+    changes = [running, run(other), run(owned), stopping, settle(stop(owned).after)]
+    results = await asyncio.gather(*[store.write(change) for change in changes], return_exceptions=True)
+    assert [type(result).__name__ for result in results] == ["NoneType", "NoneType", "LeaseLost", "NoneType", "NoneType"]
+    assert (await stored(store, owned.id)).state is TaskState.COMPLETED
+    assert await stored(store, other.id) == run(other).after
+    assert told.bodies[-4:] == [change.news for change in changes if change is not changes[2]]
+    assert [event.position.seq for event in told.events] == list(range(1, len(told.events) + 1))
+
+
+async def test_an_attempt_that_lost_its_task_keeps_none_of_the_moves_it_hands_over_at_once(store: Store, told: Told) -> None:
+    owned = await claimed(store, await added(store))
+    await store.write(give_back(owned))
+    before, waiting = len(told.events), await stored(store, owned.id)
+    changes = [run(owned), stop(run(owned).after), settle(stop(run(owned).after).after)]
+    results = await asyncio.gather(*[store.write(change) for change in changes], return_exceptions=True)
+    assert [type(result).__name__ for result in results] == ["LeaseLost"] * 3
+    assert (await stored(store, owned.id), len(told.events)) == (waiting, before)
+
+
+async def test_a_task_is_claimed_moved_and_given_back_in_one_go(store: Store, told: Told) -> None:
+    task = await added(store)
+    owned = claimed_in_the_model(task, "worker-1", "token-1", NOON + 1, NOON + 61)
+    running = run(owned)
+    back = give_back(running.after)
+    claiming = await begun(store.claim(claim_request(task.id)))
+    first, second = store.write(running), store.write(back)
+    again = await store.claim(claim_request(task.id, "token-2", at=NOON + 9))
+    await first
+    await second
+    assert await claiming == owned
+    assert again == claimed_in_the_model(back.after, "worker-1", "token-2", NOON + 9, NOON + 69)
+    assert await stored(store, task.id) == again
+    assert len(told.events) == 5
+
+
+async def test_a_change_keeps_a_renewal_that_came_before_an_earlier_change(store: Store) -> None:
+    task = await claimed(store, await added(store))
+    renewing = await begun(store.renew(["token-1"], NOON + 500))
+    first, second = store.write(run(task)), store.write(stop(run(task).after))
+    await asyncio.gather(renewing, first, second)
+    assert (await stored(store, task.id)).lease_until == NOON + 500
+
+
+async def test_many_tasks_pass_through_one_store_at_once(store: Store, told: Told) -> None:
+    """More than one statement can hold, and no power of two."""
+    count = 95
+    tasks = [result.task for result in await asyncio.gather(*(store.add(new_task(f"content {n}")) for n in range(count)))]
+    owned = await asyncio.gather(*(store.claim(claim_request(task.id, f"token-{task.id}")) for task in tasks))
+    changes = [
+        change for task in owned if task for change in (run(task), stop(run(task).after), settle(stop(run(task).after).after))
+    ]
+    await asyncio.gather(*[store.write(change) for change in changes])
+    assert await query(store, states=frozenset({TaskState.COMPLETED})) == [task.id for task in reversed(tasks)]
+    assert list(await store.events(0, 10 * count)) == told.events
+    assert [event.position.seq for event in told.events] == list(range(1, 5 * count + 1))
+
+
 async def test_an_attempt_that_lost_its_task_is_told_so_and_keeps_nothing(store: Store, told: Told) -> None:
     first = await claimed(store, await added(store), "first")
     await store.write(give_back(first))

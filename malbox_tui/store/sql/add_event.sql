@@ -1,1 +1,0 @@
-INSERT INTO event (seq, epoch, at, body) VALUES (?, ?, ?, ?)

@@ -1,0 +1,1 @@
+INSERT INTO event (seq, epoch, at, body) VALUES {rows}
