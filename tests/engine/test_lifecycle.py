@@ -78,7 +78,7 @@ def test_the_analysis_timeout_ends_a_task_and_keeps_what_there_is() -> None:
 
 def test_finished_work_is_kept_when_its_time_is_over_in_that_moment() -> None:
     class FinishesWhenAsked(ScriptedRunner):
-        async def _finish(self, stop: StopSignal) -> tuple[PluginRun, ...]:
+        async def _finish(self, task_id: int, stop: StopSignal) -> tuple[PluginRun, ...]:
             await stop.wait()
             return self.runs
 

@@ -13,6 +13,7 @@ from malbox_tui.config.settings import AnalysisSettings, GeneralSettings, Machin
 from malbox_tui.engine.engine import Adapters, Engine
 from malbox_tui.engine.executor import SAMPLE_NAME
 from malbox_tui.model.commands import Action, Command, CommandOutcome, ShutdownMode
+from malbox_tui.model.due import Due
 from malbox_tui.model.events import Event, Gap
 from malbox_tui.model.machine import MachineSpec, MachineState, MachineView
 from malbox_tui.model.overview import GroupView
@@ -20,9 +21,7 @@ from malbox_tui.model.queries import TaskQuery, TaskSort, Waiting
 from malbox_tui.model.sample import SampleName
 from malbox_tui.model.submission import Account, Offer, SubmissionOptions
 from malbox_tui.model.task import RequirementClass, Task, TaskState
-from malbox_tui.ports import (
-    Machinery,
-)
+from malbox_tui.ports import Machinery
 from malbox_tui.simulated.guests import SimulatedChannel
 from malbox_tui.simulated.machines import SimulatedProvider
 from malbox_tui.simulated.world import Durations, Program, World
@@ -100,6 +99,15 @@ class EngineRig:
         assert waiting is not None, f"task {task_id} does not wait"
         return waiting
 
+    async def due(self, task_id: int) -> Due | None:
+        """What is due for a task, as both its record and its worker tell it; None when it has no attempt under way."""
+        page = await self.engine.query(TaskQuery(sort=TaskSort.OLDEST, limit=1000))
+        due = next(record.due for record in page.rows if record.task.id == task_id)
+        for worker in (await self.engine.overview()).workers:
+            if task_id in worker.task_ids:
+                assert worker.dues[worker.task_ids.index(task_id)] == due, "the worker tells the same"
+        return due
+
     async def group(self, name: str = "default") -> GroupView:
         return next(group for group in (await self.engine.overview()).groups if group.name == name)
 
@@ -158,6 +166,7 @@ def with_engine(
     max_workers: int = 4,
     idle_s: float = 60.0,
     timeout_s: float = 300.0,
+    analysis: AnalysisSettings | None = None,
     groups: Sequence[WorkerSettings] = (),
     machines: Sequence[MachineSpec] = (),
     machinery: MachinerySettings | None = None,
@@ -175,7 +184,7 @@ def with_engine(
     settings = Settings(
         general=GeneralSettings(min_workers=min_workers, max_workers=max_workers, idle_timeout_ms=int(idle_s * 1000)),
         workers=tuple(groups),
-        analysis=AnalysisSettings(timeout_s=timeout_s),
+        analysis=analysis or AnalysisSettings(timeout_s=timeout_s),
         machinery=machinery or MachinerySettings(),
     )
 

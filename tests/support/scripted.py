@@ -9,10 +9,19 @@ from pathlib import Path
 
 import msgspec
 
-from malbox_tui.model.errors import RefusedContent, StoreError
+from malbox_tui.model.errors import MalboxError, RefusedContent, StoreError
 from malbox_tui.model.limits import UNLIMITED, ResourceLimits
 from malbox_tui.model.report import Classification, PluginRun, PluginStatus, ResultRef, Verdict
-from malbox_tui.ports import Findings, PluginBench, PluginInfo, PluginJob, ResultWriter, StopSignal, StoredContent
+from malbox_tui.ports import (
+    BatchMember,
+    Findings,
+    PluginBench,
+    PluginInfo,
+    PluginJob,
+    ResultWriter,
+    StopSignal,
+    StoredContent,
+)
 from malbox_tui.store.memory import MemoryStore
 from malbox_tui.store.requests import Request
 from tests.support.virtual_time import LoopClock, settle_loop
@@ -143,14 +152,23 @@ class ScriptedBench:
     async def run(self, job: PluginJob, stop: StopSignal) -> Findings:
         return await self.runner.work(job, stop)
 
+    async def run_batch(self, members: Sequence[BatchMember]) -> None:
+        await self.runner.work_on_all(members)
+
 
 @dataclass
 class ScriptedRunner:
     """Plugins that do what the test says, and books of who ran when."""
 
     seconds: float = 1.0
+    seconds_of: dict[int, float] = field(default_factory=dict)
+    """Of these tasks, instead."""
     deaf: bool = False
     """Takes no notice of being asked to stop, and goes on for `seconds`."""
+    hangs: set[int] = field(default_factory=set)
+    """Tasks at which it never ends, whatever it is asked."""
+    breaks: dict[int, MalboxError] = field(default_factory=dict)
+    """Tasks whose findings can't be kept, and why."""
     runs: tuple[PluginRun, ...] = (CLEAN_RUN,)
     raises: list[BaseException] = field(default_factory=list)
     order: list[int] = field(default_factory=list)
@@ -163,6 +181,14 @@ class ScriptedRunner:
     plugins: tuple[str, ...] = ("scripted",)
     """What there is; each that is not kept out gives `runs`, the others are skipped."""
     isolation: str = "scripted"
+    together: bool = False
+    """The tasks of a batch run side by side; else one after the other."""
+    batches: list[list[int]] = field(default_factory=list)
+    """The tasks of each batch that was run."""
+    batch_raises: list[BaseException] = field(default_factory=list)
+    """What the next batches end with, before anything is run."""
+    silent: set[int] = field(default_factory=set)
+    """Tasks of whose findings nobody is told."""
 
     async def open(self) -> Sequence[PluginInfo]:
         return [PluginInfo(name, "1", "does what the test says") for name in self.plugins]
@@ -187,27 +213,71 @@ class ScriptedRunner:
         try:
             if self.raises:
                 raise self.raises.pop(0)
+            if job.task_id in self.breaks:
+                raise self.breaks[job.task_id]
             skipped = tuple(
                 PluginRun(name, "1", PluginStatus.SKIPPED, 0.0, reason=reason) for name, reason in job.kept_out.items()
             )
             takes_part = len(skipped) < len(self.plugins)
-            return Findings((*(await self._finish(stop) if takes_part else ()), *skipped))
+            return Findings((*(await self._finish(job.task_id, stop) if takes_part else ()), *skipped))
         finally:
             self.running.discard(job.task_id)
 
-    async def _finish(self, stop: StopSignal) -> tuple[PluginRun, ...]:
+    async def work_on_all(self, members: Sequence[BatchMember]) -> None:
+        self.batches.append([member.job.task_id for member in members])
+        if self.batch_raises:
+            raise self.batch_raises.pop(0)
+        turn = None if self.together else asyncio.Lock()
+        async with asyncio.TaskGroup() as group:
+            for member in members:
+                group.create_task(self._work_on_one(member, turn))
+
+    async def _work_on_one(self, member: BatchMember, turn: asyncio.Lock | None) -> None:
+        found: Findings | MalboxError
+        if turn is not None and not await _has_its_turn(turn, member.stop):
+            found = Findings(_ended(self.runs, member.stop.reason))
+        else:
+            member.on_work(True)
+            try:
+                found = await self.work(member.job, member.stop)
+            except MalboxError as error:
+                found = error
+            finally:
+                member.on_work(False)
+                if turn is not None:
+                    turn.release()
+        if member.job.task_id not in self.silent:
+            member.on_found(found)
+
+    async def _finish(self, task_id: int, stop: StopSignal) -> tuple[PluginRun, ...]:
         loop = asyncio.get_running_loop()
-        done = loop.create_task(asyncio.sleep(self.seconds))  # noqa: TID251 - turned time
+        if task_id in self.hangs:
+            await loop.create_future()
+        done = loop.create_task(asyncio.sleep(self.seconds_of.get(task_id, self.seconds)))  # noqa: TID251 - turned time
         asked = loop.create_task(stop.wait())
         try:
             await asyncio.wait({done} if self.deaf else {done, asked}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             done.cancel()
             asked.cancel()
-        if stop.reason is None:
-            return self.runs
-        status = PluginStatus.TIMED_OUT if stop.reason == "timeout" else PluginStatus.CANCELED
-        return tuple(msgspec.structs.replace(run, status=status) for run in self.runs)
+        return self.runs if stop.reason is None else _ended(self.runs, stop.reason)
+
+
+def _ended(runs: tuple[PluginRun, ...], reason: str | None) -> tuple[PluginRun, ...]:
+    status = PluginStatus.TIMED_OUT if reason == "timeout" else PluginStatus.CANCELED
+    return tuple(msgspec.structs.replace(run, status=status) for run in runs)
+
+
+async def _has_its_turn(turn: asyncio.Lock, stop: StopSignal) -> bool:
+    """Waits for the turn; false when it is asked to stop before."""
+    loop = asyncio.get_running_loop()
+    mine, asked = loop.create_task(turn.acquire()), loop.create_task(stop.wait())
+    try:
+        await asyncio.wait({mine, asked}, return_when=asyncio.FIRST_COMPLETED)
+        return mine.done()
+    finally:
+        asked.cancel()
+        mine.cancel()
 
 
 class SlowAtBothEnds(ScriptedRunner):
