@@ -24,6 +24,7 @@ from malbox_tui.cli.text import counted, sentence
 from malbox_tui.cli.troubles import troubles_told
 from malbox_tui.cli.waits import tell_of_waits
 from malbox_tui.cli.wishes import Wishes
+from malbox_tui.config.loading import Configuration
 from malbox_tui.config.settings import Settings
 from malbox_tui.model.commands import ShutdownMode
 from malbox_tui.model.errors import ConfigError, EngineStopped
@@ -60,23 +61,28 @@ def analyze(
         Print one JSON object a line as things happen, instead of a table at the end.
     """
     chosen = options or GlobalOptions()
-    settings = _usable(chosen)
+    configuration = _usable(chosen)
     chosen.folders.create()
     log_to_file(chosen.folders, chosen.log_level.value)
+    for note in configuration.notes:
+        tell(sentence(note))
     request = AnalysisRequest(tuple(os.fsencode(path) for path in paths), (wishes or Wishes()).submission(), json)
     with Interruption() as interruption:
-        return Analysis(request, settings, chosen, interruption).carry_out()
+        return Analysis(request, configuration.settings, chosen, interruption).carry_out()
 
 
-def _usable(options: GlobalOptions) -> Settings:
+def _usable(options: GlobalOptions) -> Configuration:
     from malbox_tui.runtime.diagnosis import plugin_fault
 
-    settings = options.source.load()
+    configuration = options.source.read()
+    if configuration.faults:
+        raise configuration.faults[0]
+    settings = configuration.settings
     if not any(group.max_workers for group in settings.groups()):
         raise ConfigError(options.source.shown, "general.max_workers", "with 0 no task is ever taken; give at least 1.")
     if (fault := plugin_fault(settings, options.source)) is not None:
         raise fault
-    return settings
+    return configuration
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +198,7 @@ class Analysis:
         if not self._tally.is_empty:
             code = self._tally.exit_code()
             if code == EXIT_NOTHING_ACCEPTED:
-                tell("malbox-tui: Nothing was accepted; the results say why.")
+                tell(f"malbox-tui: Nothing was accepted{_why_not(self._tally)}")
             return code
         if self._request.paths:
             tell("malbox-tui: There is no file in what was given; nothing was accepted.")
@@ -219,6 +225,12 @@ async def _warn_of_weak_walls(client: Client, progress: Progress) -> None:
         progress.note(
             f"Plugins are isolated less than they could be: {sentence(isolation)}. `malbox-tui doctor` says what to do."
         )
+
+
+def _why_not(tally: Tally) -> str:
+    """The reason itself when it is one for all: a narrow table may have had to cut it."""
+    reasons = {receipt.refusal.reason for receipt in tally.refused}
+    return f": {sentence(reasons.pop())}" if len(reasons) == 1 else "; the results say why."
 
 
 def _left_in_words(left: int, command: str) -> str:

@@ -44,6 +44,7 @@ def task_record(row: TaskRecord, results: PurePath) -> Record:
         "started_at": timestamp(task.started_at),
         "finished_at": timestamp(task.finished_at),
         "timeout_s": task.timeout_s,
+        "enforce_timeout": task.enforce_timeout,
         "stages": {name: round(seconds, 6) for name, seconds in task.stages.items()},
         "verdict": _verdict(task.verdict),
         "plugins": [_plugin(run, results) for run in task.plugins],

@@ -41,6 +41,7 @@ def _task_fields(task: Task) -> list[tuple[str, str]]:
         ("type", visible(task.type)),
         ("priority", str(task.priority)),
         ("attempts", str(task.attempts) + (f" ({task.crashes} crashed)" if task.crashes else "")),
+        ("time limit", _time_limit(task)),
         ("retry of", str(task.retry_of) if task.retry_of is not None else ""),
         ("worker", visible(task.worker or "")),
         ("machine", visible(task.machine or "")),
@@ -49,6 +50,11 @@ def _task_fields(task: Task) -> list[tuple[str, str]]:
         ("finished", timestamp(task.finished_at) or ""),
     ]
     return [(label, text) for label, text in fields if text]
+
+
+def _time_limit(task: Task) -> str:
+    watched = "; its machine is watched for all of it" if task.enforce_timeout else ""
+    return f"{task.timeout_s:g} s for the analysis{watched}"
 
 
 def _sample_fields(sample: Sample) -> list[tuple[str, str]]:

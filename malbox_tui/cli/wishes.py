@@ -23,7 +23,10 @@ class Wishes:
     priority: Annotated[int, Parameter(metavar="N", converter=whole_number, validator=Number(gte=-1_000_000, lte=1_000_000))] = 1
     """Tasks of a higher priority are taken first."""
     timeout: Annotated[float | None, Parameter(metavar="SECONDS", validator=Number(gt=0, lte=7 * 86400))] = None
-    """How many seconds the plugins may take together on one sample, instead of what the configuration says."""
+    """How many seconds the plugins, and the sample in its machine, may take together, instead of what the configuration says. Above 0
+    and below `critical_timeout_s`."""
+    enforce_timeout: Annotated[bool | None, Parameter(negative="--no-enforce-timeout", show_default=False)] = None
+    """Watch the machine for the whole timeout, also when the sample ends before. Only for samples that run in a machine."""
     type: Annotated[str | None, Parameter(metavar="TYPE", show_default=False)] = None
     """The task type: `static` (plugins on this host only) or `dynamic` (in a machine). Without it: dynamic where one is asked for."""
     platform: Annotated[str | None, Parameter(metavar="NAME")] = None
@@ -44,6 +47,7 @@ class Wishes:
         return SubmissionOptions(
             priority=self.priority,
             timeout_s=self.timeout,
+            enforce_timeout=self.enforce_timeout,
             again=self.again,
             hold=self.hold,
             requires=RequirementClass(task_type, requires.platform, requires.arch, requires.tags, requires.pin),

@@ -46,6 +46,39 @@ def test_a_task_type_that_there_is_not_is_refused(malbox: Malbox, tmp_path: Path
     assert b"There is no task type 'dynamc'" in ended.stdout
 
 
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--timeout", "1800"], b"it must be below the critical timeout of 1800 s, which is over a whole attempt."),
+        (["--enforce-timeout"], b"A static task needs no machine, so there is none to watch for its whole timeout."),
+    ],
+    ids=["timeout", "enforce-timeout"],
+)
+def test_time_limits_that_make_no_sense_are_refused_in_a_sentence_that_no_table_cuts(
+    malbox: Malbox, tmp_path: Path, options: list[str], reason: bytes
+) -> None:
+    malbox.environment["COLUMNS"] = "80"
+    ended = malbox("analyze", *arguments(tmp_path, *options))
+    assert ended.returncode == 2
+    assert b"malbox-tui: Nothing was accepted: A" in ended.stderr
+    assert reason in ended.stderr
+
+
+def test_a_machine_that_is_watched_to_the_end_is_told_in_records_and_on_the_tasks_page(malbox: Malbox, tmp_path: Path) -> None:
+    ended = malbox("analyze", *arguments(tmp_path, "--json", "--machine", "linux-1", "--timeout", "1", "--enforce-timeout"))
+    (told,) = records(ended.stdout)
+    assert (told["timeout_s"], told["enforce_timeout"]) == (1.0, True)
+    assert "1 s for the analysis; its machine is watched for all of it" in malbox("task", "1").stdout.decode()
+
+
+def test_saved_limits_that_are_in_effect_are_told_at_the_start(malbox: Malbox, tmp_path: Path) -> None:
+    (tmp_path / "machines.limits.toml").write_text("[groups.default]\nmin_workers = 2\nmax_workers = 3\n")
+    ended = malbox("analyze", *arguments(tmp_path, "--json"))
+    assert ended.returncode == 0
+    assert b"the group default has min_workers = 2 and max_workers = 3, as saved" in ended.stderr
+    assert all(record["record"] == "task" for record in records(ended.stdout))
+
+
 def test_a_held_task_says_why_nothing_moves_and_is_kept_when_the_run_is_ended(malbox: Malbox, tmp_path: Path) -> None:
     command = malbox.command("analyze", *arguments(tmp_path, "--platform", "macos", "--hold"))
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=malbox.environment) as process:

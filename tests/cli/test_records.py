@@ -11,13 +11,14 @@ import pytest
 
 from malbox_tui.cli import table
 from malbox_tui.cli.records import duplicate_record, refused_record, task_record
+from malbox_tui.cli.tally import EXIT_NOT_ALL_COMPLETED, Tally
 from malbox_tui.cli.task_page import task_lines
 from malbox_tui.cli.text import duration, sentence, size, timestamp
 from malbox_tui.model.queries import TaskRecord
 from malbox_tui.model.report import Classification, PluginStatus, Verdict
 from malbox_tui.model.sample import SampleName, unescape
 from malbox_tui.model.submission import Duplicate, Refusal, Refused
-from malbox_tui.model.task import TaskState
+from malbox_tui.model.task import EndedBy, TaskState
 
 from .builders import EVIL, MALICIOUS, record, sha
 
@@ -57,6 +58,7 @@ def test_a_finished_tasks_record_says_everything() -> None:
         "started_at": "1970-01-01T00:17:40.000Z",
         "finished_at": "1970-01-01T00:18:20.000Z",
         "timeout_s": 300.0,
+        "enforce_timeout": False,
         "stages": {"pending": 9.75, "running": 39.5},
         "verdict": {"classification": "malicious", "score": 100, "confidence": "high", "labels": ["EICAR", r"\x1b[31mred"]},
         "plugins": [
@@ -166,6 +168,30 @@ def test_colour_adds_to_the_words_and_nothing_else() -> None:
 
 def test_a_task_that_did_not_complete_says_why_in_its_row() -> None:
     assert table.task_row(record(1, TaskState.FAILED, reason="The plugin pe crashed."))[-1] == "The plugin pe crashed."
+
+
+@pytest.mark.parametrize("ended_by", [EndedBy.ANALYSIS_TIMEOUT, EndedBy.CRITICAL_TIMEOUT, EndedBy.STAGE_TIMEOUT])
+def test_a_task_that_timed_out_says_everywhere_which_limit_it_was_and_the_run_exits_one(ended_by: EndedBy) -> None:
+    row = record(1, TaskState.TIMED_OUT, reason="The limit of 5 s ended it.")
+    row = TaskRecord(msgspec.structs.replace(row.task, ended_by=ended_by), row.sample)
+    assert table.task_row(row)[1] == "timed out"
+    assert table.task_row(row)[-1] == "The limit of 5 s ended it."
+    told = task_record(row, RESULTS)
+    assert (told["state"], told["ended_by"], told["reason"]) == ("timed_out", ended_by.value, "The limit of 5 s ended it.")
+    lines = list(task_lines(row, RESULTS))
+    assert f"  ended by   {ended_by.value.replace('_', ' ')}" in lines
+    assert "  reason     The limit of 5 s ended it." in lines
+    tally = Tally()
+    tally.ended_as(1, row.task.state)
+    assert tally.exit_code() == EXIT_NOT_ALL_COMPLETED
+
+
+def test_a_tasks_page_says_how_long_it_may_take_and_that_its_machine_is_watched_to_the_end() -> None:
+    row = record(1)
+    watched = TaskRecord(msgspec.structs.replace(row.task, enforce_timeout=True, timeout_s=12.5), row.sample)
+    assert "  time limit 300 s for the analysis" in task_lines(row, RESULTS)
+    assert "  time limit 12.5 s for the analysis; its machine is watched for all of it" in task_lines(watched, RESULTS)
+    assert task_record(watched, RESULTS)["enforce_timeout"] is True
 
 
 def test_a_task_that_completed_in_part_or_with_nothing_says_so_in_its_row() -> None:
