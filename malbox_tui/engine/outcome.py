@@ -40,11 +40,12 @@ class Happened:
 
 
 def conclude(task: Task, token: CancelToken, happened: Happened) -> Conclusion:
-    """What the attempt comes to. A person's cancel goes before all else; a shutdown doesn't undo finished work."""
+    """What the attempt comes to. A person's cancel goes before all else; a shutdown undoes neither finished work nor a limit that was
+    reached before it."""
     runs = happened.runs
     ran = [run for run in runs if run.status is not PluginStatus.SKIPPED]
     unfinished = not runs or any(run.status in _UNFINISHED for run in runs)
-    if (told := _told_to_end(token, runs, unfinished=unfinished)) is not None:
+    if (told := _told_to_end(token, runs, unfinished=unfinished and happened.reached is None)) is not None:
         return told
     if happened.reached is not None and unfinished:
         return _timed_out(happened.reached, runs)
@@ -55,7 +56,7 @@ def conclude(task: Task, token: CancelToken, happened: Happened) -> Conclusion:
         return outcome(TaskState.FAILED, EndedBy.PLUGIN_ERROR, f"Every plugin failed: {_explained(failed)}.", runs)
     reason = _finished_reason(runs, ran, failed)
     if happened.reached is not None and task.enforce_timeout:
-        reason += f" Its machine was watched for the whole {happened.reached.seconds:g} s."
+        reason += f" Its machine was watched {_how_long(happened.reached)}."
     return outcome(TaskState.COMPLETED, EndedBy.FINISHED, reason, runs)
 
 
@@ -114,6 +115,12 @@ def _timed_out(reached: Reached, runs: tuple[PluginRun, ...]) -> Outcome:
         case _:
             what = f"It was still {reached.limit} after {reached.seconds:g} s, which is as long as that may take."
     return outcome(TaskState.TIMED_OUT, _ENDS.get(reached.limit, EndedBy.STAGE_TIMEOUT), what, runs)
+
+
+def _how_long(reached: Reached) -> str:
+    if reached.limit is TimeLimit.CRITICAL:
+        return f"until the critical timeout of {reached.seconds:g} s for the whole attempt"
+    return f"for the whole {reached.seconds:g} s"
 
 
 def _finished_reason(runs: tuple[PluginRun, ...], ran: list[PluginRun], failed: list[PluginRun]) -> str:
