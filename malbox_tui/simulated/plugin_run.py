@@ -32,7 +32,7 @@ class SimulatedPlugin:
     """A plugin as it takes part in analyses.
 
     `seconds`: how long a run takes. `judges`: the chance, 0 to 1, of a verdict. `identifies`: it says what kind of content a sample is.
-    `steps`: how many times a run it says how far it is; 0: never.
+    `steps`: how many times a run it says how far it is; 0: never. `takes_batches`: it gets the samples of a batch together.
     """
 
     name: str
@@ -43,6 +43,7 @@ class SimulatedPlugin:
     judges: float = 0.0
     identifies: bool = False
     steps: int = 0
+    takes_batches: bool = False
 
 
 PLUGINS = (
@@ -60,15 +61,21 @@ class PluginPlace:
     world: World
     era: int
     cancel_grace_s: float
+    flush_grace_s: float
     results: ResultStore | None
     on_news: Callable[[EventBody], None]
     closing: asyncio.Event
 
 
 @dataclass(frozen=True, slots=True)
-class _Ending:
+class Ending:
+    """How a run ended, and why, in a sentence without a capital."""
+
     status: PluginStatus
     reason: str = ""
+
+
+CLOSED = Ending(PluginStatus.CANCELED, "the plugins are being closed")
 
 
 _KINDS = (
@@ -87,19 +94,31 @@ _JUDGEMENTS = (
 )
 
 
-async def run_plugin(plugin: SimulatedPlugin, place: PluginPlace, job: PluginJob, content: bytes, stop: StopSignal) -> PluginRun:
-    """One run. Raises what the result store raises. Cancelled: the plugin is dead, results that are whole stay."""
+async def run_plugin(
+    plugin: SimulatedPlugin, place: PluginPlace, job: PluginJob, content: bytes, stop: StopSignal, *, begins: bool = True
+) -> PluginRun:
+    """One run, whose begin is told if it `begins` here. Raises what the result store raises.
+
+    Cancelled: the plugin is dead, results that are whole stay.
+    """
     loop = asyncio.get_running_loop()
     began = loop.time()
-    place.on_news(PluginStarted(task_id=job.task_id, plugin=plugin.name))
+    if begins:
+        place.on_news(PluginStarted(task_id=job.task_id, plugin=plugin.name))
     ending = await _work(plugin, place, job, content, stop)
+    return concluded(plugin, place, job, content, ending, loop.time() - began)
+
+
+def concluded(
+    plugin: SimulatedPlugin, place: PluginPlace, job: PluginJob, content: bytes, ending: Ending, seconds: float
+) -> PluginRun:
+    """The account of a run that took `seconds`, its report written if it completed. Raises what the result store raises."""
     verdict: Verdict | None = None
     results: tuple[ResultRef, ...] = ()
     if ending.status is PluginStatus.COMPLETED:
         verdict = _verdict(plugin, place.world, content)
         results = (_report(plugin, place, job, verdict),)
         place.on_news(PluginResultAvailable(task_id=job.task_id, plugin=plugin.name, result_name=REPORT_RESULT))
-    seconds = loop.time() - began
     place.on_news(PluginStopped(task_id=job.task_id, plugin=plugin.name, status=ending.status, seconds=seconds))
     return PluginRun(plugin.name, plugin.version, ending.status, seconds, results, verdict, ending.reason)
 
@@ -107,6 +126,16 @@ async def run_plugin(plugin: SimulatedPlugin, place: PluginPlace, job: PluginJob
 def not_run(plugin: SimulatedPlugin, reason: str) -> PluginRun:
     """The account of a run that a stop prevented."""
     return PluginRun(plugin.name, plugin.version, _status_of(reason), 0.0, reason="it was not started")
+
+
+def skipped(plugins: Sequence[SimulatedPlugin], job: PluginJob) -> list[PluginRun]:
+    """The accounts of those that are kept out of the task."""
+    kept_out = job.kept_out
+    return [
+        PluginRun(plugin.name, plugin.version, PluginStatus.SKIPPED, 0.0, reason=kept_out[plugin.name])
+        for plugin in plugins
+        if plugin.name in kept_out
+    ]
 
 
 def identified(
@@ -119,7 +148,12 @@ def identified(
     return None
 
 
-async def _work(plugin: SimulatedPlugin, place: PluginPlace, job: PluginJob, content: bytes, stop: StopSignal) -> _Ending:
+def stopped(reason: str) -> Ending:
+    """The ending of a run that a stop ended."""
+    return Ending(_status_of(reason), "the time limit of the task ended it" if reason == "timeout" else f"stopped: {reason}")
+
+
+async def _work(plugin: SimulatedPlugin, place: PluginPlace, job: PluginJob, content: bytes, stop: StopSignal) -> Ending:
     world = place.world
     seconds = world.fortune("seconds", plugin.name, content).uniform(*plugin.seconds)
     crashes = world.faults.strikes(Fault.PLUGIN_CRASHES, plugin.name)
@@ -133,19 +167,23 @@ async def _work(plugin: SimulatedPlugin, place: PluginPlace, job: PluginJob, con
         if part < parts:
             place.on_news(PluginProgress(task_id=job.task_id, plugin=plugin.name, fraction=part / parts, message="scanning"))
     if crashes:
-        return _Ending(PluginStatus.FAILED, "the process ended unasked: signal 11")
-    return _Ending(PluginStatus.COMPLETED)
+        return Ending(PluginStatus.FAILED, "the process ended unasked: signal 11")
+    return Ending(PluginStatus.COMPLETED)
 
 
-async def _ended(plugin: SimulatedPlugin, place: PluginPlace, stop: StopSignal) -> _Ending:
+async def _ended(plugin: SimulatedPlugin, place: PluginPlace, stop: StopSignal) -> Ending:
     """Asked to end: at once, or killed when it was deaf until the grace period was over."""
     if stop.reason is None:
-        return _Ending(PluginStatus.CANCELED, "the plugins are being closed")
+        return CLOSED
     reason = stop.reason
+    await until_it_hears(plugin, place, place.flush_grace_s if reason == "timeout" else place.cancel_grace_s)
+    return stopped(reason)
+
+
+async def until_it_hears(plugin: SimulatedPlugin, place: PluginPlace, grace_s: float) -> None:
+    """A plugin ends at once when it is asked to; a deaf one is killed after the grace period."""
     if not place.closing.is_set() and place.world.faults.strikes(Fault.PLUGIN_DEAF, plugin.name):
-        await place.world.take_or_until(place.era, place.cancel_grace_s, place.closing.wait)
-    in_words = "the time limit of the task ended it" if reason == "timeout" else f"stopped: {reason}"
-    return _Ending(_status_of(reason), in_words)
+        await place.world.take_or_until(place.era, grace_s, place.closing.wait)
 
 
 def _status_of(stop_reason: str) -> PluginStatus:

@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from malbox_tui.model.errors import MalboxError, PluginUnavailable, StoreError
 from malbox_tui.model.events import EventBody
 from malbox_tui.model.limits import UNLIMITED, ResourceLimits
-from malbox_tui.model.report import PluginRun, PluginStatus
 from malbox_tui.ports import BatchMember, Findings, PluginBench, PluginInfo, PluginJob, ResultStore, StopSignal
+from malbox_tui.simulated.batch import MemberState, serve
 from malbox_tui.simulated.faults import Fault
-from malbox_tui.simulated.plugin_run import PLUGINS, PluginPlace, SimulatedPlugin, identified, not_run, run_plugin
+from malbox_tui.simulated.plugin_run import PLUGINS, PluginPlace, SimulatedPlugin, identified, not_run, run_plugin, skipped
 from malbox_tui.simulated.world import World
 
 _INBOXES = Path("/simulated")
+
+_UNWRITABLE = "The results of the plugins could not be written."
 
 
 class SimulatedRunner:
     """Implements `PluginRunner`.
 
-    `cancel_grace_s`: how long a plugin that doesn't hear a stop is let go on. `results`: where reports are written; None: runs refer to
-    reports that nobody wrote. `on_news` is told what the plugins do. `order`: the tasks that were run, in order of their begin.
+    `cancel_grace_s`: how long a plugin that doesn't hear a stop is let go on, `flush_grace_s` when its time is over. `results`: where
+    reports are written; None: runs refer to reports that nobody wrote. `on_news` is told what the plugins do. `order`: the tasks that
+    were run, in order of their begin.
     """
 
     def __init__(
@@ -32,12 +37,13 @@ class SimulatedRunner:
         plugins: Sequence[SimulatedPlugin] = PLUGINS,
         *,
         cancel_grace_s: float = 5.0,
+        flush_grace_s: float = 10.0,
         results: ResultStore | None = None,
         on_news: Callable[[EventBody], None] = lambda news: None,
     ) -> None:
         self.order: list[int] = []
         self._plugins = tuple(plugins)
-        self._place = PluginPlace(world, world.era, cancel_grace_s, results, on_news, asyncio.Event())
+        self._place = PluginPlace(world, world.era, cancel_grace_s, flush_grace_s, results, on_news, asyncio.Event())
         self._world = world
         self._era = world.era
         self._idle: list[SimulatedBench] = []
@@ -63,7 +69,7 @@ class SimulatedRunner:
     @property
     def running(self) -> frozenset[int]:
         """The tasks that plugins work on now."""
-        return frozenset(bench.task_id for bench in self._used if bench.task_id is not None)
+        return frozenset(task_id for bench in self._used for task_id in bench.tasks)
 
     async def open(self) -> Sequence[PluginInfo]:
         """As `PluginRunner.open`."""
@@ -98,8 +104,8 @@ class SimulatedRunner:
         if not isinstance(bench, SimulatedBench) or bench not in self._used:
             self._world.violations.append("a bench was given back that was not out")
             return
-        if bench.task_id is not None:
-            self._world.violations.append(f"{bench.name} was given back while task {bench.task_id} ran on it")
+        if bench.tasks:
+            self._world.violations.append(f"{bench.name} was given back while {_named(bench.tasks)} ran on it")
         slow = self._strikes(Fault.RELEASE_SLOW, bench.name)
         fails = self._strikes(Fault.RELEASE_FAILS, bench.name)
         try:
@@ -122,28 +128,43 @@ class SimulatedRunner:
 
     async def work(self, bench: SimulatedBench, job: PluginJob, stop: StopSignal) -> Findings:
         """What a bench of this runner does."""
-        if bench not in self._used:
-            self._world.violations.append(f"task {job.task_id} ran on {bench.name}, which was given back")
-        self.order.append(job.task_id)
+        self._begin(bench, job)
         taking_part = [plugin for plugin in self._plugins if plugin.name not in job.kept_out]
-        skipped = [
-            PluginRun(plugin.name, plugin.version, PluginStatus.SKIPPED, 0.0, reason=job.kept_out[plugin.name])
-            for plugin in self._plugins
-            if plugin.name in job.kept_out
-        ]
         if stop.reason is not None:
-            return Findings(tuple([not_run(plugin, stop.reason) for plugin in taking_part] + skipped))
+            return Findings((*(not_run(plugin, stop.reason) for plugin in taking_part), *skipped(self._plugins, job)))
         if self._strikes(Fault.BENCH_BREAKS, bench.name):
             await self._world.take(self._era, self._world.durations.disk)
-            raise StoreError("The results of the plugins could not be written.")
-        content = self._world.files.get(bench.inbox / job.sample_name, b"%d" % job.task_id)
+            raise StoreError(_UNWRITABLE)
+        content = self._content(bench, job)
         try:
             async with asyncio.TaskGroup() as group:
                 runs = [group.create_task(run_plugin(plugin, self._place, job, content, stop)) for plugin in taking_part]
         except BaseExceptionGroup as failures:
             raise _ours(failures) from failures
         done = [run.result() for run in runs]
-        return Findings((*done, *skipped), identified(self._world, taking_part, done, content))
+        return Findings((*done, *skipped(self._plugins, job)), identified(self._world, taking_part, done, content))
+
+    async def work_on_batch(self, bench: SimulatedBench, members: Sequence[BatchMember]) -> None:
+        """What a bench of this runner does with several tasks."""
+        states = []
+        for member in members:
+            self._begin(bench, member.job)
+            state = MemberState(member, self._plugins, self._place, self._content(bench, member.job))
+            states.append(state)
+            if member.stop.reason is not None:
+                state.stop(member.stop.reason)
+            elif self._strikes(Fault.BENCH_BREAKS, bench.name):
+                state.lose(None, StoreError(_UNWRITABLE))
+            state.tell_if_over()
+        await serve(self._plugins, self._place, states)
+
+    def _begin(self, bench: SimulatedBench, job: PluginJob) -> None:
+        if bench not in self._used:
+            self._world.violations.append(f"task {job.task_id} ran on {bench.name}, which was given back")
+        self.order.append(job.task_id)
+
+    def _content(self, bench: SimulatedBench, job: PluginJob) -> bytes:
+        return self._world.files.get(bench.inbox / job.sample_name, b"%d" % job.task_id)
 
     def _idle_with(self, limits: ResourceLimits) -> SimulatedBench | None:
         for bench in reversed(self._idle):
@@ -171,13 +192,13 @@ class SimulatedRunner:
 
 
 class SimulatedBench:
-    """Implements `PluginBench`. `task_id`: what runs on it now. `limits`: what it was acquired with. Its inbox is no folder of this
+    """Implements `PluginBench`. `tasks`: what runs on it now. `limits`: what it was acquired with. Its inbox is no folder of this
     host."""
 
     def __init__(self, runner: SimulatedRunner, world: World, name: str, limits: ResourceLimits) -> None:
         self.name = name
         self.limits = limits
-        self.task_id: int | None = None
+        self.tasks: set[int] = set()
         self._runner = runner
         self._world = world
 
@@ -192,26 +213,38 @@ class SimulatedBench:
 
     async def run(self, job: PluginJob, stop: StopSignal) -> Findings:
         """As `PluginBench.run`. Raises `StoreError` when the results can't be written."""
-        if self.task_id is not None:
-            self._world.violations.append(f"task {job.task_id} ran on {self.name} beside task {self.task_id}")
-        self.task_id = job.task_id
-        try:
+        with self._running([job]):
             return await self._runner.work(self, job, stop)
-        finally:
-            self.task_id = None
 
     async def run_batch(self, members: Sequence[BatchMember]) -> None:
-        """As `PluginBench.run_batch`, one task after the other."""
-        for member in members:
-            found: Findings | MalboxError
-            member.on_work(True)
-            try:
-                found = await self.run(member.job, member.stop)
-            except MalboxError as error:
-                found = error
-            finally:
-                member.on_work(False)
+        """As `PluginBench.run_batch`."""
+        with self._running([member.job for member in members]):
+            await self._runner.work_on_batch(self, [self._noting_its_end(member) for member in members])
+
+    @contextmanager
+    def _running(self, jobs: Sequence[PluginJob]) -> Iterator[None]:
+        wanted = [job.task_id for job in jobs]
+        if self.tasks:
+            self._world.violations.append(f"{_named(wanted)} ran on {self.name} beside {_named(self.tasks)}")
+        if len(set(wanted)) < len(jobs) or len({job.sample_name for job in jobs}) < len(jobs):
+            self._world.violations.append(f"a batch on {self.name} has a task or a sample twice")
+        self.tasks = set(wanted)
+        try:
+            yield
+        finally:
+            self.tasks = set()
+
+    def _noting_its_end(self, member: BatchMember) -> BatchMember:
+        def tell(found: Findings | MalboxError) -> None:
+            self.tasks.discard(member.job.task_id)
             member.on_found(found)
+
+        return replace(member, on_found=tell)
+
+
+def _named(tasks: Iterable[int]) -> str:
+    numbers = sorted(tasks)
+    return f"task{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
 
 
 def _ours(failures: BaseExceptionGroup[BaseException]) -> BaseException:

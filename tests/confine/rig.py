@@ -128,6 +128,7 @@ async def rig(
     plugins: PluginSettings | None = None,
     memory_mb: int = 1024,
     cancel_grace_s: float = 5.0,
+    flush_grace_s: float = 10.0,
     plugin_folder: Path | None = None,
     limits: ResourceLimits = UNLIMITED,
 ) -> AsyncIterator[Rig]:
@@ -144,7 +145,7 @@ async def rig(
         ),
         plugins=plugins or PluginSettings(),
         confinement=ConfinementSettings(isolation=isolation, memory_mb=memory_mb),
-        analysis=AnalysisSettings(cancel_grace_s=cancel_grace_s),
+        analysis=AnalysisSettings(cancel_grace_s=cancel_grace_s, flush_grace_s=flush_grace_s),
     )
     runner = HostPluginRunner(settings, results, root / "scratch", news.append, plugin_folder or root / "plugins")
     try:
