@@ -3,7 +3,8 @@ their bench and the run on it are shared.
 
 1. The first one that asks takes the bench; the last one that leaves gives it back.
 2. Who has laid its sample out waits (`gather`) until each of the others has done so too, or has left.
-3. Those that gathered are given to the plugins in one run, and each goes on alone as soon as its findings are there.
+3. Those that gathered are given to the plugins in one run, in the order of the queue, and each goes on alone as soon as its findings
+   are there.
 """
 
 from __future__ import annotations
@@ -21,12 +22,13 @@ log = logging.getLogger(__name__)
 
 
 class Batch:
-    """The tasks `task_ids`, which are handed to one worker in one step."""
+    """The tasks `task_ids`, in their order, which are handed to one worker in one step."""
 
     def __init__(self, task_ids: Iterable[int], runner: PluginRunner, tracker: TaskTracker) -> None:
         self._runner = runner
         self._tracker = tracker
-        self._present = set(task_ids)
+        self._in_order = tuple(task_ids)
+        self._present = set(self._in_order)
         self._gathered: set[int] = set()
         self._members: dict[int, BatchMember] = {}
         self._answers: dict[int, asyncio.Future[Findings]] = {}
@@ -77,7 +79,8 @@ class Batch:
         if self._all_there is not None and not self._all_there.done() and self._gathered >= self._present:
             self._all_there.set_result(None)
         if self._running is None and self._members and self._members.keys() >= self._present and self._acquiring is not None:
-            work = self._run(self._acquiring.result(), list(self._members.values()))
+            members = [self._members[task_id] for task_id in self._in_order if task_id in self._members]
+            work = self._run(self._acquiring.result(), members)
             self._running = self._tracker.spawn(work, name=f"batch of {len(self._members)}")
 
     async def _run(self, bench: PluginBench, members: Sequence[BatchMember]) -> None:
