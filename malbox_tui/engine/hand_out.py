@@ -38,29 +38,34 @@ class Opening:
 
 
 class Collection:
-    """Since when tasks are collected for a batch, by group and class, as long as the batch is neither full nor due.
+    """Since when the tasks of each class wait for the batch that they are to be in, whether a worker is free for it or not.
 
-    The tasks stay in the queue meanwhile: they can be canceled and re-ordered, and no worker holds them. Times are the loop's.
+    They stay in the queue meanwhile: they can be canceled and re-ordered, and no worker holds them. Times are the loop's.
     """
 
     def __init__(self) -> None:
-        self._since: dict[tuple[str, RequirementClass], float] = {}
+        self._since: dict[RequirementClass, tuple[object, float]] = {}
+        """With the line they stand in: a class of which nothing was pending in between begins anew."""
+
+    def look(self, queue: TaskQueue, pending: Sequence[RequirementClass], now: float) -> None:
+        """Take note of the classes that are pending, all of them."""
+        for requires in pending:
+            line = queue.line(requires)
+            known = self._since.get(requires)
+            if known is None or known[0] is not line:
+                self._since[requires] = (line, now)
+        if len(self._since) > len(pending):
+            self._since = {requires: self._since[requires] for requires in pending}
 
     def due_in(self, group: WorkerGroup, requires: RequirementClass, pending: int, now: float) -> float:
         """In how many seconds the batch is to be run; 0 when it is full, or has been waited for as long as it may."""
         if pending >= group.settings.batch_size:
             return 0.0
-        since = self._since.setdefault((group.name, requires), now)
-        return max(0.0, since + group.settings.batch_wait_s - now)
+        return max(0.0, self._since[requires][1] + group.settings.batch_wait_s - now)
 
-    def taken(self, group: WorkerGroup, requires: RequirementClass) -> None:
+    def taken(self, requires: RequirementClass, now: float) -> None:
         """A batch was handed out: what is left of the class is the beginning of another."""
-        self._since.pop((group.name, requires), None)
-
-    def forget_all_but(self, pending: TaskQueue) -> None:
-        """Classes of which nothing is pending any more begin anew with their next task."""
-        for key in [key for key in self._since if not pending.count(key[1])]:
-            del self._since[key]
+        self._since[requires] = (self._since[requires][0], now)
 
 
 class HandOut:
@@ -70,12 +75,12 @@ class HandOut:
         self, queue: TaskQueue, machines: MachinePool, by_priority: Sequence[WorkerGroup], collection: Collection, now: float
     ) -> None:
         self.wait_s: float | None = None
+        self.now = now
         self._queue = queue
         self._machines = machines
         self._collection = collection
-        self._now = now
         self._openings = {group: Opening(group) for group in by_priority if group.may_take_one_more()}
-        collection.forget_all_but(queue)
+        self._batches = any(group.settings.batch_size > 1 for group in by_priority)
 
     def startable(self) -> Iterator[tuple[RequirementClass, WorkerGroup, Opening]]:
         """The class of the first task that can start, and the group that takes it, again and again until none can.
@@ -83,6 +88,9 @@ class HandOut:
         Each is to be handed out, alone or with as many as make a batch, before the next is asked for, and all in one step. Handing out
         only uses room and machines up, so a class that can't start is not looked at again.
         """
+        if self._batches:
+            host_only = [requires for _, requires in self._queue.firsts() if not requires.needs_machine]
+            self._collection.look(self._queue, host_only, self.now)
         if not self._openings:
             return
         firsts = self._queue.firsts()
@@ -114,7 +122,7 @@ class HandOut:
     def _is_ready(self, group: WorkerGroup, requires: RequirementClass) -> bool:
         if not group.batches(requires):
             return True
-        wait_s = self._collection.due_in(group, requires, self._queue.count(requires), self._now)
+        wait_s = self._collection.due_in(group, requires, self._queue.count(requires), self.now)
         if wait_s > 0:
             self.wait_s = wait_s if self.wait_s is None else min(self.wait_s, wait_s)
         return wait_s == 0

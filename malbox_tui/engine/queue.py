@@ -68,6 +68,10 @@ class TaskQueue:
         places = self._lists.get(requires)
         return 0 if places is None else len(places)
 
+    def line(self, requires: RequirementClass) -> object:
+        """The same object as long as the class has never been without a pending task; None when it is."""
+        return self._lists.get(requires)
+
     def first(self, requires: RequirementClass) -> Place | None:
         """Where the first task of a class stands; None when the class has none."""
         places = self._lists.get(requires)

@@ -214,8 +214,7 @@ class WorkerPool:
     # --- private -----------------------------------------------------------------------------------------------------------------
 
     def _hand_out(self) -> None:
-        now = clock.monotonic()
-        step = HandOut(self._queue, self._machines, self._by_priority, self._collection, now)
+        step = HandOut(self._queue, self._machines, self._by_priority, self._collection, clock.monotonic())
         handed_out = 0
         for requires, group, opening in step.startable():
             if handed_out >= MOST_A_STEP:
@@ -223,7 +222,7 @@ class WorkerPool:
                 return
             worker = opening.next() or opening.put(self._start(group, WorkerKind.DEMAND))
             if group.batches(requires):
-                handed_out += self._hand_batch(worker, group, requires)
+                handed_out += self._hand_batch(worker, group, requires, step.now)
             else:
                 handed_out += 1
                 self._hand_one(worker, group, requires)
@@ -237,9 +236,9 @@ class WorkerPool:
             assert lease is not None, "the group was chosen because a machine is free"
         self._hand(worker, entry, lease=lease)
 
-    def _hand_batch(self, worker: Worker, group: WorkerGroup, requires: RequirementClass) -> int:
+    def _hand_batch(self, worker: Worker, group: WorkerGroup, requires: RequirementClass, now: float) -> int:
         size = min(group.settings.batch_size, self._queue.count(requires))
-        self._collection.taken(group, requires)
+        self._collection.taken(requires, now)
         entries = [self._queue.pop(requires) for _ in range(size)]
         batch = self._batch([entry.task_id for entry in entries])
         for entry in entries:
@@ -253,11 +252,7 @@ class WorkerPool:
     def _wait_for_batch(self, seconds: float | None) -> None:
         if self._batch_alarm is not None:
             self._batch_alarm.cancel()
-        self._batch_alarm = None if seconds is None else clock.alarm(seconds, self._on_batch_due)
-
-    def _on_batch_due(self) -> None:
-        self._collection.forget_all_but(self._queue)
-        self.balance()
+        self._batch_alarm = None if seconds is None else clock.alarm(seconds, self.balance)
 
     def _go_on(self) -> None:
         if not self._goes_on:

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from malbox_tui.config.settings import AnalysisSettings, GeneralSettings, MachinerySettings, Settings, WorkerSettings
+from malbox_tui.config.workers import ExecutionMode
 from malbox_tui.engine.engine import Adapters, Engine
 from malbox_tui.engine.executor import SAMPLE_NAME
 from malbox_tui.model.commands import Action, Command, CommandOutcome, ShutdownMode
@@ -153,6 +154,19 @@ LINUX = RequirementClass(task_type="dynamic", platform="linux")
 def spec(name: str, **fields: object) -> MachineSpec:
     """A simulated Linux machine."""
     return MachineSpec(**{"name": name, "provider": "simulated", "platform": "linux", **fields})  # type: ignore[arg-type]
+
+
+def batching(size: int = 4, wait_s: float = 2.0, **fields: object) -> WorkerSettings:
+    """A preferred worker group whose workers run host-only tasks in batches."""
+    settings = {
+        "name": "batch",
+        "priority": 9,
+        "execution_mode": ExecutionMode.BATCH,
+        "max_batch_size": size,
+        "batch_timeout_ms": int(wait_s * 1000),
+        "max_workers": 2,
+    }
+    return WorkerSettings(**{**settings, **fields})  # type: ignore[arg-type]
 
 
 QUICK = Durations(check=(0.1, 0.1), revert=(1.0, 1.0), boot=(2.0, 2.0), stop=(0.1, 0.1), put=(0.5, 0.5), hang_up=(0.0, 0.0))
