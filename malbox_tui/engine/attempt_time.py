@@ -7,8 +7,6 @@ attempt waits for what is not its own doing: room on a full disk, its turn in a 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 from malbox_tui.engine import clock
@@ -25,91 +23,96 @@ class Reached:
 
 
 class AttemptTime:
-    """Made when the attempt begins; `end` when it ends. `token` is cancelled with the parent, and when a limit is reached."""
+    """Made when the attempt begins; `end` when it ends. `token` is cancelled with the parent, and when a limit is reached.
+
+    There is one alarm for all limits. It is moved only when a limit comes nearer than it; one that rings early is set anew.
+    """
+
+    __slots__ = (
+        "_alarm",
+        "_clock_s",
+        "_critical_s",
+        "_ended",
+        "_runs_since",
+        "_stage",
+        "_stage_s",
+        "_stage_until",
+        "reached",
+        "token",
+    )
 
     def __init__(self, parent: CancelToken, critical_s: float) -> None:
         self.token = parent.child()
         self.reached: Reached | None = None
-        self._critical = _Countdown(TimeLimit.CRITICAL, critical_s, self._reach)
-        self._stage: _Countdown | None = None
-        self._stands = False
-        self._critical.go()
+        self._critical_s = critical_s
+        self._stage = TimeLimit.CRITICAL
+        self._stage_s = critical_s
+        self._stage_until = critical_s
+        """What the clock shows when the stage is over."""
+        self._clock_s = 0.0
+        """What it showed when it last stood."""
+        self._runs_since: float | None = clock.monotonic()
+        self._alarm: asyncio.TimerHandle | None = None
+        self._ended = False
 
     @property
     def stands(self) -> bool:
         """The clock doesn't run at the moment."""
-        return self._stands
+        return self._runs_since is None
 
-    @contextmanager
-    def stage(self, limit: TimeLimit, seconds: float) -> Iterator[None]:
-        """The body is one stage, which may take so long. Stages follow each other; one is never inside another."""
-        self._stage = _Countdown(limit, seconds, self._reach)
-        if not self._stands:
-            self._stage.go()
-        try:
-            yield
-        finally:
-            self._stage.stand()
-            self._stage = None
+    def enter(self, stage: TimeLimit, seconds: float) -> None:
+        """Begin a stage, which may take so long; the one before is over."""
+        self._stage, self._stage_s = stage, seconds
+        self._stage_until = self._shows() + seconds
+        self._set_alarm()
 
     def stand(self) -> None:
         """Let the clock stand until `go`."""
-        self._stands = True
-        for countdown in self._countdowns():
-            countdown.stand()
+        self._clock_s, self._runs_since = self._shows(), None
 
     def go(self) -> None:
         """Let the clock run on."""
-        self._stands = False
-        for countdown in self._countdowns():
-            countdown.go()
+        if self._runs_since is None:
+            self._runs_since = clock.monotonic()
+            self._set_alarm()
 
     def end(self) -> None:
         """No limit is reached any more."""
-        self.stand()
-
-    def due(self, now: float) -> Due:
-        """The limit that is reached next; `now` is the wall time."""
-        nearest = min(self._countdowns(), key=lambda countdown: countdown.left_s)
-        return Due(nearest.limit, now + nearest.left_s, nearest.seconds, self._stands)
-
-    def _countdowns(self) -> list[_Countdown]:
-        return [self._critical] if self._stage is None else [self._stage, self._critical]
-
-    def _reach(self, countdown: _Countdown) -> None:
-        if self.reached is None and self.token.cancel(CancelReason.TIMEOUT):
-            self.reached = Reached(countdown.limit, countdown.seconds)
-
-
-class _Countdown:
-    """So many seconds of a clock that may stand."""
-
-    def __init__(self, limit: TimeLimit, seconds: float, on_end: Callable[[_Countdown], None]) -> None:
-        self.limit = limit
-        self.seconds = seconds
-        self._on_end = on_end
-        self._left_s = seconds
-        self._runs_since: float | None = None
-        self._alarm: asyncio.TimerHandle | None = None
-
-    @property
-    def left_s(self) -> float:
-        """Never below 0."""
-        gone = 0.0 if self._runs_since is None else clock.monotonic() - self._runs_since
-        return max(0.0, self._left_s - gone)
-
-    def go(self) -> None:
-        if self._runs_since is None:
-            self._runs_since = clock.monotonic()
-            self._alarm = clock.alarm(self._left_s, self._ring)
-
-    def stand(self) -> None:
-        self._left_s = self.left_s
-        self._runs_since = None
+        self._ended = True
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
 
+    def due(self, now: float) -> Due:
+        """The limit that is reached next; `now` is the wall time."""
+        limit, seconds, left_s = self._next()
+        return Due(limit, now + max(0.0, left_s), seconds, self.stands)
+
+    def _shows(self) -> float:
+        return self._clock_s if self._runs_since is None else self._clock_s + clock.monotonic() - self._runs_since
+
+    def _next(self) -> tuple[TimeLimit, float, float]:
+        """The nearest limit, how many seconds it allows, and how many of them are left."""
+        shows = self._shows()
+        if self._stage_until <= self._critical_s:
+            return self._stage, self._stage_s, self._stage_until - shows
+        return TimeLimit.CRITICAL, self._critical_s, self._critical_s - shows
+
+    def _set_alarm(self) -> None:
+        if self._runs_since is None or self._ended:
+            return
+        left_s = max(0.0, self._next()[2])
+        if self._alarm is not None:
+            if self._alarm.when() <= clock.monotonic() + left_s:
+                return
+            self._alarm.cancel()
+        self._alarm = clock.alarm(left_s, self._ring)
+
     def _ring(self) -> None:
         self._alarm = None
-        self._on_end(self)
+        limit, seconds, left_s = self._next()
+        if self._runs_since is not None and left_s <= 0:
+            if self.token.cancel(CancelReason.TIMEOUT):
+                self.reached = Reached(limit, seconds)
+        else:
+            self._set_alarm()

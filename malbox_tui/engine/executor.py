@@ -110,8 +110,8 @@ class Executor:
         try:
             await self._get_ready(attempt, place)
             owned.begin_running()
-            with time.stage(TimeLimit.ANALYSIS, owned.task.timeout_s):
-                findings, lost = await self._run_everything(attempt, place)
+            time.enter(TimeLimit.ANALYSIS, owned.task.timeout_s)
+            findings, lost = await self._run_everything(attempt, place)
             conclusion = conclude(owned.task, attempt.token, Happened(findings.runs, time.reached, lost))
         except Interrupted:
             conclusion = self._conclude_unready(attempt)
@@ -128,14 +128,14 @@ class Executor:
         """Bring the sample and its machine to where they are needed. Raises `Interrupted` when the attempt is to end before that."""
         owned, time = attempt.owned, attempt.time
         async with time.token.interrupts():
-            with time.stage(TimeLimit.INITIALIZING, self._settings.initializing_timeout_s):
-                await place.take(attempt.limits)
-                await self._lay_out(owned.task, place, time)
-                await place.gather(time)
+            time.enter(TimeLimit.INITIALIZING, self._settings.initializing_timeout_s)
+            await place.take(attempt.limits)
+            await self._lay_out(owned.task, place, time)
+            await place.gather(time)
             if attempt.lease is not None:
                 owned.begin_preparing()
-                with time.stage(TimeLimit.PREPARING, self._settings.preparing_timeout_s):
-                    await place.bring_up()
+                time.enter(TimeLimit.PREPARING, self._settings.preparing_timeout_s)
+                await place.bring_up()
 
     def _conclude_unready(self, attempt: Attempt) -> Conclusion:
         reached, lease = attempt.time.reached, attempt.lease
@@ -185,7 +185,7 @@ class Executor:
 
     async def _on_both_sides(self, attempt: Attempt, place: Place) -> tuple[Findings, GuestUnreachable | None]:
         task, token = attempt.claim.task, attempt.time.token
-        job = PluginJob(task.id, attempt.claim.token, place.sample_path.name, attempt.kept_out, task.timeout_s)
+        job = PluginJob(task.id, attempt.claim.token, place.sample_name, attempt.kept_out, task.timeout_s)
         if attempt.lease is None or place.session is None:
             return await place.run_plugins(job, attempt.time), None
         guest = GuestRun(place.session, self._stores.results, attempt.lease.machine.name)
@@ -210,15 +210,15 @@ class Executor:
         if isinstance(conclusion, Outcome):
             attempt.outcome = conclusion
             owned.begin_stopping(conclusion)
-            with attempt.time.stage(TimeLimit.STOPPING, self._settings.stopping_timeout_s):
-                await self._leave(task, place)
-                identification = findings.identification
-                if identification is not None:
-                    await stores.health.insist(
-                        lambda: stores.store.identify(task.sha256, identification), f"task {task.id}: its kind"
-                    )
-                await stores.health.insist(lambda: stores.results.settle(task.id, token), f"task {task.id}: its results")
-                await owned.settle()
+            attempt.time.enter(TimeLimit.STOPPING, self._settings.stopping_timeout_s)
+            await self._leave(task, place)
+            identification = findings.identification
+            if identification is not None:
+                await stores.health.insist(
+                    lambda: stores.store.identify(task.sha256, identification), f"task {task.id}: its kind"
+                )
+            await stores.health.insist(lambda: stores.results.settle(task.id, token), f"task {task.id}: its results")
+            await owned.settle()
             return None
         await self._leave(task, place)
         await stores.health.insist(lambda: stores.results.discard(task.id, token), f"task {task.id}: the end of its attempt")

@@ -44,9 +44,14 @@ class Place:
         return self._bench
 
     @property
+    def sample_name(self) -> str:
+        """What the sample is called in the inbox. On a shared bench each task's has a name of its own."""
+        return SAMPLE_NAME if self._batch is None else f"{SAMPLE_NAME}-{self._task_id}"
+
+    @property
     def sample_path(self) -> Path:
-        """Where the sample is laid out. On a shared bench each task's has a name of its own."""
-        return self.bench.inbox / (SAMPLE_NAME if self._batch is None else f"{SAMPLE_NAME}-{self._task_id}")
+        """Where the sample is laid out."""
+        return self.bench.inbox / self.sample_name
 
     async def take(self, limits: ResourceLimits) -> None:
         """Get a bench."""
