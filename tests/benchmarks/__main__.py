@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+from collections.abc import Callable, Iterator
 
-from tests.benchmarks import console, machine, no_op, pending, usr_bin
+from tests.benchmarks import console, cost, machine, pending, side_by_side, sqlite_writers, usr_bin
+from tests.benchmarks.figures import Figure
 
-GROUPS = {
+GROUPS: dict[str, list[Callable[[], Iterator[Figure]]]] = {
     "machine": [machine.measure],
-    "engine": [machine.measure, no_op.measure, pending.measure],
+    "engine": [
+        machine.measure_load,
+        machine.measure,
+        side_by_side.measure,
+        pending.measure,
+        cost.measure,
+        sqlite_writers.measure,
+        machine.measure_load,
+    ],
     "usr-bin": [usr_bin.measure],
     "console": [console.measure],
 }
 
 
 def main(arguments: list[str]) -> int:
-    """Measure and print; 2 for a name that isn't there."""
+    """Measure and print; 2 for a name that isn't there. What was started is stopped, also when a signal ends it."""
     as_json = "--json" in arguments
     names = [argument for argument in arguments if argument != "--json"] or ["engine", "usr-bin", "console"]
     if unknown := sorted(set(names) - set(GROUPS)):
         sys.stderr.write(f"There is no benchmark {', '.join(unknown)}; there are {', '.join(GROUPS)}.\n")
         return 2
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda received, _frame: sys.exit(128 + received))
     for name in names:
         for measure in GROUPS[name]:
             for figure in measure():

@@ -24,6 +24,11 @@ def measure() -> Iterator[Figure]:
         yield median("machine: SQLite commits of one row, FULL", [_commits(Path(folder)) for _ in range(RUNS)], "1/s")
 
 
+def measure_load() -> Iterator[Figure]:
+    """How busy the machine was over the last minute, as the kernel has it (proc(5), loadavg)."""
+    yield Figure("machine: load average", os.getloadavg()[0], "", 1)
+
+
 def _syncs(folder: Path) -> float:
     fd = os.open(folder / "syncs", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     try:

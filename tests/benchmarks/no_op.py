@@ -1,12 +1,11 @@
-"""Durable tasks that do nothing: what the engine and its store cost by themselves, every state stored, every commit synced."""
+"""The real engine on the real store, with nothing else: no content is kept, no plugin runs, no result is written."""
 
 from __future__ import annotations
 
 import asyncio
-import resource
-import tempfile
-import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+import hashlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from malbox_tui.config.settings import GeneralSettings, Settings
@@ -14,76 +13,85 @@ from malbox_tui.engine.clock import SystemClock
 from malbox_tui.engine.engine import Adapters, Engine
 from malbox_tui.engine.tracker import TaskTracker
 from malbox_tui.model.commands import ShutdownMode
-from malbox_tui.model.events import Event, TaskCompleted
+from malbox_tui.model.events import Event, TaskCanceled, TaskCompleted
 from malbox_tui.model.limits import UNLIMITED, ResourceLimits
 from malbox_tui.model.report import ResultRef
 from malbox_tui.model.sample import SampleName
-from malbox_tui.model.submission import Offer, SubmissionOptions
-from malbox_tui.ports import Findings, PluginBench, PluginInfo, PluginJob, ResultWriter, StopSignal, StoredContent
+from malbox_tui.model.submission import Offer
+from malbox_tui.ports import (
+    BatchMember,
+    Findings,
+    PluginBench,
+    PluginInfo,
+    PluginJob,
+    ResultWriter,
+    StopSignal,
+    StoredContent,
+)
 from malbox_tui.store.sqlite import SqliteStore
-from tests.benchmarks.figures import Figure, median
 
-TASKS = 10_000
-PRODUCERS = 16
-WORKERS = 16
-RUNS = 3
+Run = Callable[[PluginJob, StopSignal], Awaitable[Findings]]
+"""What stands for the plugins of one task."""
 
 
-def measure() -> Iterator[Figure]:
-    """Tasks a second from submission to the stored final state, and the processor time of one."""
-    rates, costs = zip(*(_run() for _ in range(RUNS)), strict=True)
-    name = f"engine: durable no-op tasks, {PRODUCERS} producers, {WORKERS} workers"
-    yield median(name, rates, "1/s")
-    yield median("engine: processor time of a no-op task", costs, "µs")
+async def nothing(_job: PluginJob, _stop: StopSignal) -> Findings:
+    """Plugins that find nothing, at once."""
+    return Findings(())
 
 
-def _run() -> tuple[float, float]:
-    with tempfile.TemporaryDirectory() as folder:
-        return asyncio.run(_measure(Path(folder)))
-
-
-async def _measure(folder: Path) -> tuple[float, float]:
-    general = GeneralSettings(min_workers=WORKERS, max_workers=WORKERS)
-    store = SqliteStore(folder / "store.sqlite3", TaskTracker().spawn)
-    engine = Engine(Settings(general=general), Adapters(store, _Nowhere(), _NoResults(), _NoPlugins(), SystemClock()))
+@asynccontextmanager
+async def running_engine(store: Path, workers: int, run: Run = nothing) -> AsyncIterator[Engine]:
+    """An engine that is ready, with as many workers always there; at the end what still runs is given back."""
+    settings = Settings(general=GeneralSettings(min_workers=workers, max_workers=workers))
+    adapters = Adapters(SqliteStore(store, TaskTracker().spawn), NoQuarantine(), NoResults(), StandInPlugins(run), SystemClock())
+    engine = Engine(settings, adapters)
     ready = asyncio.Event()
     async with asyncio.TaskGroup() as group:
         group.create_task(engine.run(ready.set))
-        await ready.wait()
-        completed = group.create_task(_all_completed(engine))
-        before, start = _processor_s(), time.perf_counter()
-        async with asyncio.TaskGroup() as producers:
-            for producer in range(PRODUCERS):
-                producers.create_task(engine.submit(_offers(producer), SubmissionOptions()))
-        await completed
-        seconds, processor_s = time.perf_counter() - start, _processor_s() - before
-        engine.stop(ShutdownMode.GIVE_BACK)
-    return TASKS / seconds, processor_s / TASKS * 1e6
+        try:
+            await ready.wait()
+            yield engine
+        finally:
+            engine.stop(ShutdownMode.GIVE_BACK)
 
 
-async def _all_completed(engine: Engine) -> None:
-    completed = 0
-    async for item in engine.events(None):
-        completed += isinstance(item, Event) and isinstance(item.body, TaskCompleted)
-        if completed == TASKS:
-            return
+class Ends:
+    """Counts how many tasks with an id above `above` ended in one way. It listens as a console does."""
+
+    def __init__(self, engine: Engine, kind: type[TaskCompleted | TaskCanceled], above: int = 0) -> None:
+        self._engine = engine
+        self._kind = kind
+        self._above = above
+        self._seen = 0
+        self._more = asyncio.Event()
+
+    async def follow(self) -> None:
+        """Count until cancelled or the engine ends."""
+        async for item in self._engine.events(None):
+            if isinstance(item, Event) and isinstance(item.body, self._kind) and item.body.task_id > self._above:
+                self._seen += 1
+                self._more.set()
+
+    async def reach(self, count: int) -> None:
+        """Wait until `count` were seen in all."""
+        while self._seen < count:
+            self._more.clear()
+            await self._more.wait()
 
 
-async def _offers(producer: int) -> AsyncIterator[Offer]:
-    for number in range(producer, TASKS, PRODUCERS):
-        yield Offer(SampleName(b"%d" % number), _content(b"%064x" % number))
+async def offers(numbers: Sequence[int]) -> AsyncIterator[Offer]:
+    """A content of its own for each number, scattered as real ones are."""
+    for number in numbers:
+        yield Offer(SampleName(b"%d" % number), _content(hashlib.sha256(b"%d" % number).hexdigest().encode()))
 
 
 async def _content(text: bytes) -> AsyncIterator[bytes]:
     yield text
 
 
-def _processor_s() -> float:
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    return usage.ru_utime + usage.ru_stime
+class NoQuarantine:
+    """A `Quarantine` that takes the first 64 characters of a content for its SHA-256 and keeps nothing."""
 
-
-class _Nowhere:
     async def open(self) -> None: ...
 
     async def store(self, content: AsyncIterator[bytes], max_bytes: int) -> StoredContent:
@@ -97,7 +105,9 @@ class _Nowhere:
     async def close(self) -> None: ...
 
 
-class _NoResults:
+class NoResults:
+    """A `ResultStore` with nothing in it."""
+
     async def open(self) -> None: ...
 
     def begin(self, task_id: int, token: str, plugin: str, name: str, format: str) -> ResultWriter:
@@ -113,9 +123,14 @@ class _NoResults:
     async def close(self) -> None: ...
 
 
-class _NoPlugins:
+class StandInPlugins:
+    """A `PluginRunner` and all its benches in one."""
+
     isolation = "nothing runs"
     inbox = Path("/nowhere")
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
 
     async def open(self) -> Sequence[PluginInfo]:
         return []
@@ -128,6 +143,10 @@ class _NoPlugins:
     async def trim(self, benches: int) -> None: ...
 
     async def run(self, job: PluginJob, stop: StopSignal) -> Findings:
-        return Findings(())
+        return await self._run(job, stop)
+
+    async def run_batch(self, members: Sequence[BatchMember]) -> None:
+        for member in members:
+            member.on_found(await self.run(member.job, member.stop))
 
     async def close(self) -> None: ...
