@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from tests.benchmarks import console, cost, machine, pending, side_by_side, sqlite_writers, usr_bin
 from tests.benchmarks.figures import Figure
@@ -12,13 +13,13 @@ from tests.benchmarks.figures import Figure
 GROUPS: dict[str, list[Callable[[], Iterator[Figure]]]] = {
     "machine": [machine.measure],
     "engine": [
-        machine.measure_load,
+        partial(machine.measure_load, "before"),
         machine.measure,
         side_by_side.measure,
         pending.measure,
         cost.measure,
         sqlite_writers.measure,
-        machine.measure_load,
+        partial(machine.measure_load, "after"),
     ],
     "usr-bin": [usr_bin.measure],
     "console": [console.measure],

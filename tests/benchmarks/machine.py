@@ -24,9 +24,9 @@ def measure() -> Iterator[Figure]:
         yield median("machine: SQLite commits of one row, FULL", [_commits(Path(folder)) for _ in range(RUNS)], "1/s")
 
 
-def measure_load() -> Iterator[Figure]:
+def measure_load(when: str) -> Iterator[Figure]:
     """How busy the machine was over the last minute, as the kernel has it (proc(5), loadavg)."""
-    yield Figure("machine: load average", os.getloadavg()[0], "", 1)
+    yield Figure(f"machine: load average {when}", os.getloadavg()[0], "", 1)
 
 
 def _syncs(folder: Path) -> float:

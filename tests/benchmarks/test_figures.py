@@ -8,6 +8,7 @@ import pytest
 
 from tests.benchmarks.__main__ import GROUPS, main
 from tests.benchmarks.figures import Comparison, Figure, median, percentile
+from tests.benchmarks.markdown import table
 
 
 def test_a_figure_is_one_object_a_line_with_nothing_that_does_not_apply() -> None:
@@ -58,3 +59,20 @@ def test_a_benchmark_that_is_not_there_is_wrong_usage_and_says_which_there_are(c
     assert "nonsense" in captured.err
     assert all(name in captured.err for name in GROUPS)
     assert captured.out == ""
+
+
+def test_the_table_of_the_readme_has_ours_beside_each_peer() -> None:
+    compared = Comparison(peer="other", embedded=True, ratio=2.0)
+    absent = Comparison(peer="absent", embedded=False)
+    figures = [
+        median("durable_noop_tasks_per_s", [1000.0], "1/s"),
+        median("durable_noop_tasks_per_s", [500.0], "1/s", compared=compared),
+        Figure("durable_noop_tasks_per_s", None, "1/s", 0, compared=absent, missing="no server"),
+        median("task_cost_us", [12.34], "µs", pending=10_000),
+        median("machine: something else", [1.0], ""),
+    ]
+    assert list(table(json.loads(figure.as_json()) for figure in figures))[2:] == [
+        "| tasks a second | 1,000 | other, embedded | 500 | 2.00 |",
+        "| | | absent, server | no server | |",
+        "| one task, others pending: 10,000 | 12.3 µs | | | |",
+    ]
