@@ -5,6 +5,8 @@ their bench and the run on it are shared.
 2. Who has laid its sample out waits (`gather`) until each of the others has done so too, or has left.
 3. Those that gathered are given to the plugins in one run, in the order of the queue, and each goes on alone as soon as its findings
    are there.
+4. Nobody waits for ever: where one of them has to be cut, since the bench does not end what it was asked to end, the run is cut for
+   all, and so is a run in which no plugin has worked for `STUCK_S`.
 """
 
 from __future__ import annotations
@@ -13,12 +15,20 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
 
+from malbox_tui.engine import clock
 from malbox_tui.engine.tracker import TaskTracker
 from malbox_tui.model.errors import MalboxError
 from malbox_tui.model.limits import ResourceLimits
 from malbox_tui.ports import BatchMember, Findings, PluginBench, PluginJob, PluginRunner, StopSignal
 
 log = logging.getLogger(__name__)
+
+STUCK_S = 300.0
+"""So long the plugins of a batch may take to take a sample up; the clocks of its tasks stand meanwhile."""
+
+
+class BatchCut(Exception):
+    """The run was cut because of another task; this one is to be tried again."""
 
 
 class Batch:
@@ -31,10 +41,14 @@ class Batch:
         self._present = set(self._in_order)
         self._gathered: set[int] = set()
         self._members: dict[int, BatchMember] = {}
-        self._answers: dict[int, asyncio.Future[Findings]] = {}
+        self._answers: dict[int, asyncio.Future[Findings | None]] = {}
+        """By task id; None: the run was cut."""
         self._acquiring: asyncio.Task[PluginBench] | None = None
         self._all_there: asyncio.Future[None] | None = None
         self._running: asyncio.Task[None] | None = None
+        self._worked_on = 0
+        """On how many of them plugins work at the moment."""
+        self._stuck_alarm: asyncio.TimerHandle | None = None
 
     def __repr__(self) -> str:
         return f"<Batch of {sorted(self._present)}, {len(self._members)} of them at their plugins>"
@@ -54,17 +68,33 @@ class Batch:
         await asyncio.shield(self._all_there)
 
     async def run(self, job: PluginJob, stop: StopSignal, on_work: Callable[[bool], None]) -> Findings:
-        """One task's part in the run of all, after `take` and `gather`. Raises what keeps its findings from being kept."""
-        answer: asyncio.Future[Findings] = asyncio.get_running_loop().create_future()
-        self._answers[job.task_id] = answer
-        self._members[job.task_id] = BatchMember(job, stop, on_work, lambda found: _give(answer, found))
-        self._go_on()
-        return await answer
+        """One task's part in the run of all, after `take` and `gather`. Cancelled: the run is cut for all that are still in it.
 
-    async def leave(self, task_id: int) -> None:
-        """Nothing of this task is left here; the last one waits until the bench is given back. A second call does nothing."""
+        Raises what keeps its findings from being kept; `BatchCut`.
+        """
+        answer: asyncio.Future[Findings | None] = asyncio.get_running_loop().create_future()
+        self._answers[job.task_id] = answer
+
+        def worked_on(works: bool) -> None:
+            self._worked_on += 1 if works else -1
+            self._watch()
+            on_work(works)
+
+        self._members[job.task_id] = BatchMember(job, stop, worked_on, lambda found: _give(answer, found))
+        self._go_on()
+        try:
+            findings = await answer
+        except asyncio.CancelledError:
+            self._cut()
+            raise
+        if findings is None:
+            raise BatchCut
+        return findings
+
+    def leave(self, task_id: int) -> asyncio.Task[None] | None:
+        """Nothing of this task is left here; the last one gets the bench on its way back. A second call does nothing."""
         if task_id not in self._present:
-            return
+            return None
         self._present.discard(task_id)
         self._gathered.discard(task_id)
         if self._running is None:
@@ -72,7 +102,8 @@ class Batch:
         if self._present:
             self._go_on()
         elif self._acquiring is not None:
-            await asyncio.shield(self._tracker.spawn(self._give_back(self._acquiring), name="end of a batch"))
+            return self._tracker.spawn(self._give_back(self._acquiring), name="end of a batch")
+        return None
 
     def _go_on(self) -> None:
         """Take the step that everybody who is still here waits for."""
@@ -85,38 +116,58 @@ class Batch:
 
     async def _run(self, bench: PluginBench, members: Sequence[BatchMember]) -> None:
         """Whatever happens, nobody waits in vain."""
+        self._watch()
         try:
             await bench.run_batch(members)
         except Exception as error:  # noqa: BLE001 - it ends the attempts, each of which raises it
-            self._answer_the_rest(error)
-        finally:
-            self._answer_the_rest(None)
-
-    def _answer_the_rest(self, error: Exception | None) -> None:
-        for answer in self._answers.values():
-            if answer.done():
-                continue
-            if error is None:
-                answer.cancel()
-            else:
+            for answer in self._unanswered():
                 answer.set_exception(error)
+        finally:
+            self._stop_watching()
+            for answer in self._unanswered():
+                answer.cancel()
+
+    def _unanswered(self) -> list[asyncio.Future[Findings | None]]:
+        return [answer for answer in self._answers.values() if not answer.done()]
+
+    def _cut(self) -> None:
+        if self._running is not None and not self._running.done():
+            for answer in self._unanswered():
+                answer.set_result(None)
+            self._running.cancel()
+
+    def _watch(self) -> None:
+        self._stop_watching()
+        if self._worked_on == 0:
+            self._stuck_alarm = clock.alarm(STUCK_S, self._on_stuck)
+
+    def _stop_watching(self) -> None:
+        if self._stuck_alarm is not None:
+            self._stuck_alarm.cancel()
+            self._stuck_alarm = None
+
+    def _on_stuck(self) -> None:
+        log.error("no plugin has worked on the batch of tasks %s for %g s", list(self._in_order), STUCK_S)
+        for answer in self._unanswered():
+            answer.cancel()
+        if self._running is not None:
+            self._running.cancel()
 
     async def _give_back(self, acquiring: asyncio.Task[PluginBench]) -> None:
-        if self._running is not None and not self._running.done():
-            self._running.cancel()
-            await asyncio.wait({self._running})
-        try:
-            bench = await acquiring
-        except (MalboxError, asyncio.CancelledError):
+        """Whatever fails here is no fault of any one of these tasks, and none of them may be lost with it."""
+        for work in (self._running, acquiring):
+            if work is not None and not work.done():
+                work.cancel()
+                await asyncio.wait({work})
+        if acquiring.cancelled() or acquiring.exception() is not None:
             return
         try:
-            await self._runner.release(bench)
+            await self._runner.release(acquiring.result())
         except Exception:
-            # It is no fault of any one of these tasks, and none of them may be lost with it.
             log.exception("the bench of a batch could not be given back")
 
 
-def _give(answer: asyncio.Future[Findings], found: Findings | MalboxError) -> None:
+def _give(answer: asyncio.Future[Findings | None], found: Findings | MalboxError) -> None:
     if answer.done():
         return
     if isinstance(found, MalboxError):

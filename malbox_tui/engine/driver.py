@@ -77,7 +77,7 @@ class Driver:
             if lease is not None:
                 self._machines.release(lease)
             if assignment.batch is not None:
-                await assignment.batch.leave(entry.task_id)
+                assignment.batch.leave(entry.task_id)
         if again is not None and token.reason is CancelReason.USER:
             await self._end(again, token)
             again = None

@@ -14,13 +14,21 @@ from dataclasses import dataclass, field
 from malbox_tui.config.settings import AnalysisSettings
 from malbox_tui.engine import clock
 from malbox_tui.engine.attempt_time import AttemptTime
-from malbox_tui.engine.batch import Batch
+from malbox_tui.engine.batch import Batch, BatchCut
 from malbox_tui.engine.cancellation import CancelToken, Interrupted
 from malbox_tui.engine.guest_run import GuestFindings, GuestRun
 from malbox_tui.engine.lifecycle import OwnedTask
 from malbox_tui.engine.machine import MachineLease
 from malbox_tui.engine.machine_pool import MachinePool
-from malbox_tui.engine.outcome import Conclusion, GivenBack, Happened, conclude, conclude_failure, conclude_machine_failure
+from malbox_tui.engine.outcome import (
+    Conclusion,
+    GivenBack,
+    Happened,
+    conclude,
+    conclude_cut,
+    conclude_failure,
+    conclude_machine_failure,
+)
 from malbox_tui.engine.place import SAMPLE_NAME, Place
 from malbox_tui.engine.store_health import StoreHealth
 from malbox_tui.engine.tracker import TaskTracker
@@ -115,6 +123,8 @@ class Executor:
             conclusion = conclude(owned.task, attempt.token, Happened(findings.runs, time.reached, lost))
         except Interrupted:
             conclusion = self._conclude_unready(attempt)
+        except BatchCut:
+            conclusion = conclude_cut(owned.task, attempt.token, time.reached)
         except MachineError as error:
             place.machine_failure = error.problem
             conclusion = conclude_machine_failure(owned.task, attempt.token, error, self._max_machine_failures)

@@ -73,6 +73,12 @@ def conclude_machine_failure(task: Task, token: CancelToken, error: MachineError
     )
 
 
+def conclude_cut(task: Task, token: CancelToken, reached: Reached | None) -> Conclusion:
+    """The batch of the attempt was cut because of another task in it, which alone bears it."""
+    told = conclude(task, token, Happened((), reached)) if reached is not None else _told_to_end(token, (), unfinished=True)
+    return told or GivenBack("Another task of its batch did not end in time, and the batch was cut; the attempt was not counted.")
+
+
 def conclude_failure(token: CancelToken, state: Outcome) -> Conclusion:
     """The attempt can't go on and ends as `state`, unless it was to end before."""
     told = _told_to_end(token, (), unfinished=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from pathlib import Path
 
@@ -61,7 +62,11 @@ class Place:
         """Wait for the others of the batch, if there is one; the clock stands meanwhile, and until plugins take the sample up."""
         if self._batch is not None:
             time.stand()
-            await self._batch.gather(self._task_id)
+            try:
+                await self._batch.gather(self._task_id)
+            except BaseException:
+                time.go()
+                raise
 
     async def bring_up(self) -> None:
         """Get the machine up and answering."""
@@ -88,7 +93,8 @@ class Place:
                 await _say_goodbye(session)
         finally:
             if self._batch is not None:
-                await self._batch.leave(self._task_id)
+                if (given_back := self._batch.leave(self._task_id)) is not None:
+                    await asyncio.shield(given_back)
             elif bench is not None:
                 await self._runner.release(bench)
 
