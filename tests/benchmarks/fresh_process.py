@@ -11,11 +11,13 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
+ROOT = Path(__file__).parents[2]
 LIMIT_S = 120.0
 """What takes longer hangs."""
 
@@ -31,7 +33,7 @@ def in_a_fresh_process(function: Callable[P, T], *arguments: P.args, **keywords:
     with os.fdopen(reader, "rb") as answer:
         try:
             process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, pass_fds=(writer,)
+                command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, pass_fds=(writer,)
             )
         finally:
             os.close(writer)
