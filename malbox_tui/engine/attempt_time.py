@@ -61,10 +61,13 @@ class AttemptTime:
         return self._runs_since is None
 
     def enter(self, stage: TimeLimit, seconds: float) -> None:
-        """Begin a stage, which may take so long; the one before is over."""
+        """Begin a stage, which may take so long; the one before is over. In the last one no limit is left that would end the attempt."""
         self._stage, self._stage_s = stage, seconds
         self._stage_until = self._shows() + seconds
-        self._set_alarm()
+        if stage is TimeLimit.STOPPING:
+            self.end()
+        else:
+            self._set_alarm()
 
     def stand(self) -> None:
         """Let the clock stand until `go`."""

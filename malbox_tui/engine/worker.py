@@ -159,6 +159,10 @@ class Worker:
         while True:
             while self._handed:
                 assignment = self._handed.popleft()
+                if self.slots == 1 and assignment.batch is None:
+                    # It holds nothing else, so there is nothing to do beside it.
+                    await self._serve(crew, assignment)
+                    continue
                 crew.spawn(self._serve(crew, assignment), name=f"worker {self.id[:8]} task {assignment.entry.task_id}")
             if self.leaving is not None and not self.held:
                 if self._error is not None:
