@@ -93,7 +93,9 @@ class Together:
         return self._turn.ending_of(word, payload)
 
     async def _finish(self, ending: Ending) -> None:
+        """A batch of which nothing was wanted any more may end as it likes: what counts is that the process spoke a last word."""
         hits = self._seat.hits(ending.hit)
+        is_wanted = bool(self._places)
         is_whole = ending.status is PluginStatus.COMPLETED and not hits
         if is_whole or self._seat.is_closed:
             is_whole = await self._keep_all(ending) and is_whole
@@ -101,7 +103,7 @@ class Together:
             reason = f"it reached its {' and its '.join(hits)}" if hits else ending.reason
             for part in list(self._places):
                 self._put_back(part, self._take_out(part), reason, ending.traceback)
-        if not is_whole:
+        if hits or (is_wanted and not is_whole):
             await self._seat.kill()
 
     async def _keep_all(self, ending: Ending) -> bool:

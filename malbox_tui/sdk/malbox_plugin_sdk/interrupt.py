@@ -17,7 +17,10 @@ _SIGNAL = signal.SIGUSR1
 
 
 class TaskCanceled(BaseException):
-    """The task is to end now. Results that are pushed in `except` and `finally` blocks are kept, as long as the grace period lasts."""
+    """The task is to end now. Results that are pushed in `except` and `finally` blocks are kept, as long as the grace period lasts.
+
+    An async handler sees `asyncio.CancelledError` in its place while it awaits something.
+    """
 
 
 class Interrupts:
