@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from malbox_tui.config.settings import AnalysisSettings
 from malbox_tui.engine import clock
@@ -47,6 +48,8 @@ from malbox_tui.model.task import Claim, EndedBy, Outcome, Task, TaskState
 from malbox_tui.ports import Findings, PendingEntry, PluginJob, PluginRunner, Quarantine, ResultStore, Store
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 END_MARGIN_S = 10.0
 """How long, over the time that plugins get to end, it may take until they have; then they are cut."""
@@ -119,8 +122,8 @@ class Executor:
             await self._get_ready(attempt, place)
             owned.begin_running()
             time.enter(TimeLimit.ANALYSIS, owned.task.timeout_s)
-            findings, lost = await self._run_everything(attempt, place)
-            conclusion = conclude(owned.task, attempt.token, Happened(findings.runs, time.reached, lost))
+            findings, happened = await self._run_everything(attempt, place)
+            conclusion = conclude(owned.task, attempt.token, happened)
         except Interrupted:
             conclusion = self._conclude_unready(attempt)
         except BatchCut:
@@ -172,41 +175,45 @@ class Executor:
         except StoreError as error:
             raise StoreError(f"The sample could not be laid out: {error}") from error
 
-    async def _run_everything(self, attempt: Attempt, place: Place) -> tuple[Findings, GuestUnreachable | None]:
-        """Run the plugins here and the sample in its guest, side by side, until the attempt's time is over; and how the guest was lost.
+    async def _run_everything(self, attempt: Attempt, place: Place) -> tuple[Findings, Happened]:
+        """Run the plugins here and the sample in its guest, side by side, until the attempt's time is over."""
+        task, time = attempt.claim.task, attempt.time
+        job = PluginJob(task.id, attempt.claim.token, place.sample_name, attempt.kept_out, task.timeout_s)
+        here = self._in_bounded_time(attempt, place.run_plugins(job, time))
+        if attempt.lease is None or place.session is None:
+            found = await here
+            findings = found or Findings(())
+            return findings, Happened(findings.runs, time.reached, is_cut=found is None)
+        guest = GuestRun(place.session, self._stores.results, attempt.lease.machine.name)
+        there = self._in_bounded_time(attempt, self._in_guest(guest, place, task, job, time.token))
+        try:
+            async with asyncio.TaskGroup() as sides:
+                running_here, running_there = sides.create_task(here), sides.create_task(there)
+        except BaseExceptionGroup as failures:
+            raise failures.exceptions[0] from failures
+        found, in_guest = running_here.result(), running_there.result()
+        findings = found or Findings(())
+        if in_guest is None:
+            return findings, Happened(findings.runs, time.reached, is_cut=True)
+        findings = Findings((in_guest.run, *findings.runs), findings.identification)
+        return findings, Happened(findings.runs, time.reached, in_guest.lost, is_cut=found is None)
 
-        Plugins end in a bounded time once they are asked to; that they do is not left to them.
-        """
-        settings, token = self._settings, attempt.time.token
-        limit_s = max(settings.cancel_grace_s, settings.flush_grace_s) + END_MARGIN_S
+    async def _in_bounded_time(self, attempt: Attempt, work: Coroutine[Any, Any, T]) -> T | None:
+        """What `work` comes to. It ends in a bounded time once it is asked to, whatever plugins do; None if it had to be cut."""
+        limit_s = max(self._settings.cancel_grace_s, self._settings.flush_grace_s) + END_MARGIN_S
         scope = clock.within(None)
         try:
             async with scope:
-                stop_listening = token.listen(lambda _reason: scope.reschedule(clock.monotonic() + limit_s))
+                stop_listening = attempt.time.token.listen(lambda _reason: scope.reschedule(clock.monotonic() + limit_s))
                 try:
-                    return await self._on_both_sides(attempt, place)
+                    return await work
                 finally:
                     stop_listening()
         except TimeoutError:
             if not scope.expired():
                 raise
-            log.error("the plugins of task %d had not ended %g s after they were to", attempt.claim.task.id, limit_s)
-            return Findings(()), None
-
-    async def _on_both_sides(self, attempt: Attempt, place: Place) -> tuple[Findings, GuestUnreachable | None]:
-        task, token = attempt.claim.task, attempt.time.token
-        job = PluginJob(task.id, attempt.claim.token, place.sample_name, attempt.kept_out, task.timeout_s)
-        if attempt.lease is None or place.session is None:
-            return await place.run_plugins(job, attempt.time), None
-        guest = GuestRun(place.session, self._stores.results, attempt.lease.machine.name)
-        try:
-            async with asyncio.TaskGroup() as sides:
-                here = sides.create_task(place.run_plugins(job, attempt.time))
-                there = sides.create_task(self._in_guest(guest, place, task, job, token))
-        except BaseExceptionGroup as failures:
-            raise failures.exceptions[0] from failures
-        findings, in_guest = here.result(), there.result()
-        return Findings((in_guest.run, *findings.runs), findings.identification), in_guest.lost
+            log.error("what ran for task %d had not ended %g s after it was to", attempt.claim.task.id, limit_s)
+            return None
 
     async def _in_guest(self, guest: GuestRun, place: Place, task: Task, job: PluginJob, token: CancelToken) -> GuestFindings:
         found = await guest.run(place.sample_path, SAMPLE_NAME, job, token)

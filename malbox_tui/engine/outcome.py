@@ -32,11 +32,13 @@ Conclusion = Outcome | GivenBack | TakenOver
 
 @dataclass(frozen=True, slots=True)
 class Happened:
-    """What an attempt saw: the runs of its plugins, which time limit it reached, and how its guest was lost."""
+    """What an attempt saw: the runs of its plugins, which time limit it reached, how its guest was lost, and whether something that did
+    not end was cut, and left no run."""
 
     runs: tuple[PluginRun, ...] = ()
     reached: Reached | None = None
     lost: GuestUnreachable | None = None
+    is_cut: bool = False
 
 
 def conclude(task: Task, token: CancelToken, happened: Happened) -> Conclusion:
@@ -44,7 +46,7 @@ def conclude(task: Task, token: CancelToken, happened: Happened) -> Conclusion:
     reached before it."""
     runs = happened.runs
     ran = [run for run in runs if run.status is not PluginStatus.SKIPPED]
-    unfinished = not runs or any(run.status in _UNFINISHED for run in runs)
+    unfinished = happened.is_cut or not runs or any(run.status in _UNFINISHED for run in runs)
     if (told := _told_to_end(token, runs, unfinished=unfinished and happened.reached is None)) is not None:
         return told
     if happened.reached is not None and unfinished:
