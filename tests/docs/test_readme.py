@@ -10,8 +10,9 @@ import pytest
 
 from malbox_tui.cli.app import make_app
 from malbox_tui.config.loading import ConfigSource
-from malbox_tui.config.settings import PluginSettings
+from malbox_tui.config.settings import AnalysisSettings, PluginSettings
 from malbox_tui.config.template import template
+from malbox_tui.model.task import EndedBy
 from malbox_tui.plugins.registry import find_plugins
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -64,6 +65,20 @@ def test_the_configuration_template_knows_the_options_of_the_built_in_plugins() 
     plugins = find_plugins(PluginSettings())
     with_options = {plugin.name: plugin.config.keys() for plugin in plugins if plugin.config}
     assert {name: options.keys() for name, options in tomllib.loads(text)["plugins"]["config"].items()} == with_options
+
+
+def test_the_time_limits_are_those_of_the_configuration() -> None:
+    told = {key: float(default) for key, default in re.findall(r"^\| `(\w+_s)` \| ([\d.]+) s \|", README, re.M)}
+    assert told == {key: getattr(AnalysisSettings(), key) for key in told}
+    assert {key for key in AnalysisSettings.__struct_fields__ if key.endswith("timeout_s")} <= told.keys()
+
+
+def test_the_ends_by_a_time_limit_are_named() -> None:
+    assert set(re.findall(r"`(\w+_timeout)`", README)) - {"enforce_timeout"} == {
+        EndedBy.ANALYSIS_TIMEOUT,
+        EndedBy.CRITICAL_TIMEOUT,
+        EndedBy.STAGE_TIMEOUT,
+    }
 
 
 def test_the_configuration_in_the_readme_is_one(tmp_path: Path) -> None:
