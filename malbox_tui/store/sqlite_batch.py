@@ -17,6 +17,7 @@ from malbox_tui.ports import Added, NewTask
 from malbox_tui.store import rules
 from malbox_tui.store.answers import Answer
 from malbox_tui.store.many_rows import ManyRows
+from malbox_tui.store.pending_tasks import PendingTasks
 from malbox_tui.store.requests import Adding, Changing, Claiming, Identifying, Renewing, Request, Segment, segments
 from malbox_tui.store.rows import MOVE_WIDTH, TASK_WIDTH, json_text, row_of_event, row_of_move, row_of_task, task_of
 from malbox_tui.store.statements import statement
@@ -51,15 +52,26 @@ class Effects:
     failures: list[tuple[Answer[Any], Exception]] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """The store as a batch finds it: who it is, and what is known of it without reading."""
+
+    engine_id: str
+    epoch: int
+    counters: Counters
+    pending: PendingTasks
+
+
 class SqliteBatch:
     """Runs one batch. `careful` makes the moves one by one; otherwise a lost move raises `SomeMovesLost`."""
 
-    def __init__(self, connection: sqlite3.Connection, engine_id: str, epoch: int, counters: Counters, *, careful: bool) -> None:
+    def __init__(self, connection: sqlite3.Connection, ledger: Ledger, *, careful: bool) -> None:
         self._connection = connection
-        self._engine_id = engine_id
-        self._epoch = epoch
-        self._task_id = counters.task_id
-        self._seq = counters.seq
+        self._engine_id = ledger.engine_id
+        self._epoch = ledger.epoch
+        self._pending = ledger.pending
+        self._task_id = ledger.counters.task_id
+        self._seq = ledger.counters.seq
         self._careful = careful
         self._news: list[tuple[float, EventBody] | None] = []
         self._answers: list[tuple[Answer[Any], Any]] = []
@@ -123,6 +135,7 @@ class SqliteBatch:
             else:
                 self._answers.append((request.answer, Added(standing, created=False)))
         _ADD_TASKS.run(self._connection, [row_of_task(task) for task in tasks])
+        self._pending.keep(tasks)
 
     def _keep_samples(self, adds: list[tuple[int, Adding]]) -> tuple[dict[str, Task], dict[str, Task], dict[str, bytes]]:
         """Store contents and names. Returns by content what was stored before of it: the latest task that is pending or owned, the
@@ -172,10 +185,17 @@ class SqliteBatch:
         self._move(spans)
 
     def _pending_of(self, task_ids: set[int]) -> dict[int, Task]:
-        rows = self._connection.execute(statement("pending_of"), (json_text(list(task_ids)),)).fetchall()
-        return {task.id: task for task in map(task_of, rows)}
+        """Those of the tasks that are pending, by id."""
+        pending = {task_id: task for task_id in task_ids if (task := self._pending.take(task_id)) is not None}
+        unknown = task_ids - pending.keys()
+        if unknown:
+            rows = self._connection.execute(statement("pending_of"), (json_text(list(unknown)),)).fetchall()
+            pending |= {task.id: task for task in map(task_of, rows)}
+        return pending
 
     def _change(self, changes: list[tuple[int, Changing]]) -> None:
+        for _, request in changes:
+            self._pending.take(request.change.before.id)
         if self._careful:
             for place, request in changes:
                 self._change_one(place, request)

@@ -22,8 +22,9 @@ from collections.abc import Callable, Sequence
 from malbox_tui.model.errors import StoreError
 from malbox_tui.model.events import Event
 from malbox_tui.store.failures import store_error
+from malbox_tui.store.pending_tasks import PendingTasks
 from malbox_tui.store.requests import Request
-from malbox_tui.store.sqlite_batch import Counters, Effects, SomeMovesLost, SqliteBatch
+from malbox_tui.store.sqlite_batch import Counters, Effects, Ledger, SomeMovesLost, SqliteBatch
 from malbox_tui.store.sqlite_connection import Connection
 from malbox_tui.store.statements import statement
 
@@ -31,6 +32,7 @@ log = logging.getLogger(__name__)
 
 BATCH_LIMIT = 512
 """Requests in one transaction, so that its memory, and a caller's longest wait, stay small."""
+
 
 
 class SqliteWriter:
@@ -50,6 +52,7 @@ class SqliteWriter:
         self._epoch = epoch
         self._on_commit = on_commit
         self._counters: Counters | None = None
+        self._pending = PendingTasks()
         self._waiting: deque[Request] = deque()
         self._wake = asyncio.Event()
         self._stopping = False
@@ -108,18 +111,23 @@ class SqliteWriter:
             try:
                 return self._transaction(connection, batch, careful=False)
             except SomeMovesLost:
-                connection.rollback()
+                self._roll_back(connection)
                 return self._transaction(connection, batch, careful=True)
         except BaseException:
             # SQLite has rolled back by itself on some errors, a full disk among them; then this does nothing
             # (https://www.sqlite.org/lang_transaction.html).
-            connection.rollback()
+            self._roll_back(connection)
             raise
+
+    def _roll_back(self, connection: sqlite3.Connection) -> None:
+        self._pending.clear()
+        connection.rollback()
 
     def _transaction(self, connection: sqlite3.Connection, batch: Sequence[Request], *, careful: bool) -> Effects:
         connection.execute("BEGIN IMMEDIATE")
         counters = self._counters or Counters(*connection.execute(statement("counters")).fetchone())
-        effects = SqliteBatch(connection, self._engine_id, self._epoch, counters, careful=careful).run(batch)
+        ledger = Ledger(self._engine_id, self._epoch, counters, self._pending)
+        effects = SqliteBatch(connection, ledger, careful=careful).run(batch)
         connection.execute("COMMIT")
         return effects
 

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Coroutine, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+import msgspec
 import pytest
 
 from malbox_tui.model.errors import LeaseLost, StaleTask, StoreError
@@ -402,6 +403,26 @@ async def test_a_task_given_back_can_be_claimed_again(store: Store) -> None:
     again = await store.claim(claim_request(owned.id, "second", at=NOON + 9))
     assert again is not None
     assert (again.attempts, again.crashes, again.token) == (1, 1, "second")
+
+
+async def test_a_task_is_claimed_as_it_was_changed_while_it_waited(store: Store) -> None:
+    task = await added(store)
+    after = msgspec.structs.replace(task, priority=9, reason="moved up")
+    await store.write(Change(task, after, TaskPriorityChanged(task_id=task.id, priority=9), NOON))
+    assert await claimed(store, task) == claimed_in_the_model(after, "worker-1", "token-1", NOON + 1, NOON + 61)
+
+
+async def test_a_task_whose_claim_failed_with_others_can_be_claimed(store: Store) -> None:
+    first, second = await added(store, "a"), await added(store, "b")
+    results = await asyncio.gather(
+        store.add(new_task("c")),
+        store.claim(claim_request(first.id, "same")),
+        store.claim(claim_request(second.id, "same")),
+        return_exceptions=True,
+    )
+    assert isinstance(results[2], StoreError)
+    assert await claimed(store, second, "another") == claimed_in_the_model(second, "worker-1", "another", NOON + 1, NOON + 61)
+    assert await query(store, states=frozenset({TaskState.PENDING})) == [3]
 
 
 async def test_a_pending_task_canceled_just_before_is_not_claimed(store: Store) -> None:
