@@ -3,7 +3,7 @@
 1. Only it uses the read-write connection, so no transaction is ever shared; a transaction is one call in the connection's thread,
    so no cancellation reaches into one.
 2. While one commit is under way, requests gather; the next transaction takes them all (at most `BATCH_LIMIT`), so the cost of a
-   sync is shared by everyone who waits.
+   sync is shared by everyone who waits. While many ask, it also waits some turns of the loop for more of them.
 3. Events are numbered inside the transaction and told after its commit, before the callers are answered.
 4. No failure ends it: a failed transaction is answered to its callers, and the next one is tried.
 
@@ -17,7 +17,8 @@ import asyncio
 import logging
 import sqlite3
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from types import coroutine
 
 from malbox_tui.model.errors import StoreError
 from malbox_tui.model.events import Event
@@ -33,6 +34,14 @@ log = logging.getLogger(__name__)
 BATCH_LIMIT = 512
 """Requests in one transaction, so that its memory, and a caller's longest wait, stay small."""
 
+
+QUIET_TURNS = 3
+"""After how many turns of the loop that bring no request the writer stops gathering: whoever was answered last asks again within a
+few. Measured with 16 producers and 16 workers: with 0, adds, claims and changes are a transaction each, and the commits of a no-op
+task take 48 µs of processor time; with 3 they share one, and it is 26. More turns change nothing."""
+
+GATHERING_TURNS = 16
+"""After how many turns it stops in any case."""
 
 
 class SqliteWriter:
@@ -56,6 +65,7 @@ class SqliteWriter:
         self._waiting: deque[Request] = deque()
         self._wake = asyncio.Event()
         self._stopping = False
+        self._last_size = 0
 
     def hand_over(self, request: Request) -> None:
         """Put a request into the next transaction. After `stop` it is answered with an error."""
@@ -78,8 +88,10 @@ class SqliteWriter:
                 if not self._waiting:
                     await self._wake.wait()
                 self._wake.clear()
+                await self._gather()
                 batch = [self._waiting.popleft() for _ in range(min(BATCH_LIMIT, len(self._waiting)))]
                 if batch:
+                    self._last_size = len(batch)
                     await self._serve(batch)
                 batch.clear()
         finally:
@@ -87,6 +99,18 @@ class SqliteWriter:
             for request in (*batch, *self._waiting):
                 request.answer.fail(StoreError(f"The writer of {self._place} was stopped before this was known to be stored."))
             self._waiting.clear()
+
+    async def _gather(self) -> None:
+        """While many ask, let those who are about to come along. A lone request is not kept waiting."""
+        waiting, quiet = len(self._waiting), 0
+        if waiting == 1 and self._last_size <= 1:
+            return
+        for _ in range(GATHERING_TURNS):
+            if self._stopping or waiting >= BATCH_LIMIT or quiet == QUIET_TURNS:
+                return
+            await _next_turn()
+            quiet = quiet + 1 if len(self._waiting) == waiting else 0
+            waiting = len(self._waiting)
 
     async def _serve(self, batch: Sequence[Request]) -> None:
         try:
@@ -149,3 +173,9 @@ class SqliteWriter:
             self._on_commit(events)
         except Exception:
             log.exception("the events of a commit could not be told")
+
+
+@coroutine
+def _next_turn() -> Generator[None, None, None]:
+    """Returns when every callback that is due now has been called."""
+    yield
