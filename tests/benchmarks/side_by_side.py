@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import statistics
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -105,10 +106,11 @@ def _rounds(addresses: Mapping[str, Address], missing: dict[Peer, str]) -> tuple
     """All runs of ours, and of each peer; one that fails is added to `missing`."""
     mine: list[Measured] = []
     theirs: dict[Peer, list[Measured]] = {peer: [] for peer in PEERS}
-    for _ in range(ROUNDS):
+    for number in range(ROUNDS):
         if len(missing) == len(PEERS):
             mine.append(in_a_fresh_process(ours.run, OURS))
         for peer in [peer for peer in PEERS if peer not in missing]:
+            sys.stderr.write(f"round {number + 1} of {ROUNDS}: ours, {peer}\n")
             mine.append(in_a_fresh_process(ours.run, OURS))
             try:
                 theirs[peer].append(in_a_fresh_process(peer.run, str(addresses.get(peer.server or "", "")), peer.load))

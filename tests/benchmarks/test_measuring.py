@@ -14,6 +14,8 @@ from tests.benchmarks.fresh_process import MeasurementFailed, in_a_fresh_process
 from tests.benchmarks.side_by_side import PEERS, Peer
 from tests.benchmarks.workload import Measured, Workload
 
+pytestmark = pytest.mark.slow
+
 TINY = Workload(tasks=20, dispatches=2, cancels=2)
 EMBEDDED = [peer for peer in PEERS if peer.server is None and importlib.util.find_spec(peer.module) is not None]
 
