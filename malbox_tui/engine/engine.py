@@ -101,7 +101,9 @@ class Engine:
             adapters.store, self._health, adapters.wall, self._tracker, settings.analysis.lease_s, self._on_pending
         )
         care = MachineCare(adapters.machinery, settings.machinery, self._tracker)
-        self._machines = MachinePool(adapters.machinery, care, adapters.wall, self.announce, self._on_machines)
+        self._machines = MachinePool(
+            adapters.machinery, care, adapters.wall, self.announce, self._on_machines, lambda requires: self._pool.reach(requires)
+        )
         stores = Stores(adapters.store, adapters.quarantine, adapters.results, self._health)
         self._recovery = Recovery(adapters.store, self._lifecycle, adapters.results, self._health, settings.analysis.max_crashes)
         self._driver = Driver(

@@ -30,7 +30,8 @@ MOST_FITS_KEPT = 4096
 
 class MachinePool:
     """The machines of one engine. Not thread-safe: it belongs to the engine's loop. `on_change` is called when another one may be
-    reserved than before: one became ready, or one went out of service, so that those are tried again that failed a task before."""
+    reserved than before: one became ready, or one went out of service, so that those are tried again that failed a task before.
+    `reach` gives the platforms that a class of tasks may get a machine of, whichever worker group takes it."""
 
     def __init__(
         self,
@@ -39,12 +40,14 @@ class MachinePool:
         wall: Clock,
         announce: Callable[[news.EventBody], None],
         on_change: Callable[[], None],
+        reach: Callable[[RequirementClass], Platforms],
     ) -> None:
         self._machinery = machinery
         self._care = care
         self._wall = wall
         self._announce = announce
         self._on_change = on_change
+        self._reach = reach
         self._machines: dict[str, Machine] = {}
         self._fits: dict[tuple[RequirementClass, Platforms], tuple[Machine, ...]] = {}
 
@@ -215,12 +218,14 @@ class MachinePool:
         return fitting
 
     def _eligible(self, requires: RequirementClass, platforms: Platforms) -> Sequence[Machine]:
-        """Those that fit and have not failed the task; when no such one is in service, those that have."""
+        """Those that fit and have not failed the task; when no such one is in service, for any worker group, those that have."""
         fitting = self._fitting(requires, platforms)
         if not requires.avoid:
             return fitting
-        others = [machine for machine in fitting if machine.spec.name not in requires.avoid]
-        return others if any(machine.state not in OUT_OF_SERVICE for machine in others) else fitting
+        anywhere = self._fitting(requires, self._reach(requires))
+        if any(machine.state not in OUT_OF_SERVICE and machine.spec.name not in requires.avoid for machine in anywhere):
+            return [machine for machine in fitting if machine.spec.name not in requires.avoid]
+        return fitting
 
     def _named(self, names: Sequence[str]) -> list[Machine]:
         for name in names:

@@ -11,6 +11,12 @@ from malbox_tui.model.task import RequirementClass
 from malbox_tui.model.worker import WorkerKind
 
 
+def platforms_of(groups: Iterable[WorkerGroup]) -> frozenset[str] | None:
+    """The platforms that any of the groups takes; None: all."""
+    taken = [group.settings.platforms for group in groups]
+    return None if None in taken else frozenset().union(*(platforms for platforms in taken if platforms is not None))
+
+
 class WorkerGroup:
     """The workers of one group, the oldest first, and their limits. It decides nothing: see `worker_pool`."""
 

@@ -32,7 +32,7 @@ from malbox_tui.engine.machine_pool import MachinePool
 from malbox_tui.engine.queue import TaskQueue
 from malbox_tui.engine.tracker import TaskTracker
 from malbox_tui.engine.worker import Assignment, Served, Worker
-from malbox_tui.engine.worker_group import WorkerGroup
+from malbox_tui.engine.worker_group import WorkerGroup, platforms_of
 from malbox_tui.model import events as news
 from malbox_tui.model.errors import RefusedCommand
 from malbox_tui.model.overview import GroupView
@@ -110,6 +110,10 @@ class WorkerPool:
     def views(self) -> tuple[GroupView, ...]:
         """All groups' numbers as they are now."""
         return tuple(group.view() for group in self.groups.values())
+
+    def reach(self, requires: RequirementClass) -> frozenset[str] | None:
+        """The platforms on which the groups that may have workers take such a task; None: all."""
+        return platforms_of(group for group in self.groups.values() if group.max and group.takes(requires))
 
     def collecting(self, group: WorkerGroup, requires: RequirementClass) -> bool:
         """Tasks of this class wait there for their batch to fill."""

@@ -7,11 +7,14 @@ import pytest
 from malbox_tui.config.workers import PluginRestrictions, ResourceLimitSettings, WorkerSettings
 from malbox_tui.model.commands import PausePool, ResizeGroup, ResumePool, SaveLimits
 from malbox_tui.model.errors import ConfigError, StoreError
-from malbox_tui.model.events import WorkerStarted, WorkerStopped
+from malbox_tui.model.events import TaskGivenBack, WorkerStarted, WorkerStopped
 from malbox_tui.model.limits import ResourceLimits
+from malbox_tui.model.machine import MachineState
 from malbox_tui.model.report import PluginStatus
 from malbox_tui.model.task import RequirementClass, TaskState
 from malbox_tui.model.worker import WorkerKind, WorkerState
+from malbox_tui.simulated.faults import Fault
+from malbox_tui.simulated.world import Program
 from tests.support.rig import EngineRig, ScriptedRunner, spec, states, with_engine
 from tests.support.virtual_time import settle_loop
 
@@ -82,6 +85,41 @@ def test_a_group_for_one_platform_gives_a_task_without_one_a_machine_of_its_own(
 
     groups = [group("win", compatible_platforms=("windows",))]
     with_engine(test, min_workers=0, max_workers=0, groups=groups, machines=[spec("l1"), spec("w1", platform="windows")])
+
+
+LINUX_FIRST = [group("tux", priority=9, compatible_platforms=("linux",))]
+BOTH = [spec("l1"), spec("w1", platform="windows")]
+
+
+async def fail_on_l1(rig: EngineRig, *, w1_is_busy: bool = False) -> None:
+    await rig.until_machine("l1", MachineState.READY)
+    await rig.until_machine("w1", MachineState.READY)
+    await rig.pass_time(200.0)
+    if w1_is_busy:
+        await rig.add("holds w1", requires=WINDOWS)
+    rig.world.faults.inject(Fault.REVERT_FAILS, "l1")
+    await rig.add("anywhere", requires=DYNAMIC)
+    await rig.until(lambda: bool(rig.bodies(TaskGivenBack)))
+
+
+def test_a_machine_that_failed_a_task_is_not_used_again_while_another_group_has_one_in_service() -> None:
+    async def test(rig: EngineRig) -> None:
+        await fail_on_l1(rig, w1_is_busy=True)
+        await rig.until_machine("l1", MachineState.READY)
+        assert (await rig.waiting(2)).reason.startswith("waiting for a machine")
+        await rig.all_final()
+        assert (await rig.task(2)).machine == "w1"
+
+    with_engine(test, groups=LINUX_FIRST, machines=BOTH, sample=Program(seconds=290.0))
+
+
+def test_a_machine_that_failed_a_task_is_used_again_when_no_group_that_may_work_has_another() -> None:
+    async def test(rig: EngineRig) -> None:
+        await fail_on_l1(rig)
+        tasks = await rig.all_final()
+        assert (tasks[1].state, tasks[1].machine) == (TaskState.COMPLETED, "l1")
+
+    with_engine(test, min_workers=0, max_workers=0, groups=LINUX_FIRST, machines=BOTH)
 
 
 def test_a_worker_with_slots_runs_so_many_tasks_at_once_and_no_more() -> None:

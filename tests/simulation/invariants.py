@@ -162,17 +162,14 @@ def the_best_startable_task_goes_first(facts: Facts) -> str | None:
                 continue
             platforms = group.settings.platforms
             in_its_place = machine is not None and machine.spec.name not in requires.avoid and fits(machine, requires, platforms)
-            if in_its_place or machine_is_free(view.machines, requires, platforms):
+            if in_its_place or machine_is_free(view, requires, platforms):
                 return f"task {place[1]} {place} was handed to {group!r} before task {other} {other_place} ({requires})"
     return None
 
 
 def the_preferred_group_is_used(facts: Facts) -> str | None:
-    """A task goes to the group of the highest priority that takes it and had room for it. A machine that failed the task before is
-    used once more by a group for which no other is in service, whatever other groups wait for."""
+    """A task goes to the group of the highest priority that takes it and had room for it."""
     for (place, requires), group, machine in _handed_out(facts):
-        if machine is not None and machine.spec.name in requires.avoid:
-            continue
         for other in facts.view.groups.values():
             if (
                 other.settings.priority > group.settings.priority
@@ -228,7 +225,7 @@ def no_startable_task_waits(facts: Facts) -> str | None:
     with_room = [group for group in view.groups.values() if has_room(group)]
     for requires in {requires for _, requires in view.queue.values()} if with_room else ():
         for group in with_room:
-            if takes(group.settings, requires) and machine_is_free(view.machines, requires, group.settings.platforms):
+            if takes(group.settings, requires) and machine_is_free(view, requires, group.settings.platforms):
                 waiting = sorted(task_id for task_id, entry in view.queue.items() if entry[1] == requires)
                 return f"tasks {waiting} ({requires}) wait, and {group!r} could take them"
     return None
@@ -374,15 +371,26 @@ def takes(group: GroupSettings, requires: RequirementClass) -> bool:
     return by_type and by_platform
 
 
-def machine_is_free(machines: Mapping[str, Machine], requires: RequirementClass, platforms: frozenset[str] | None) -> bool:
-    """Whether a machine could be reserved for a task now, or it needs none."""
+def machine_is_free(view: View, requires: RequirementClass, platforms: frozenset[str] | None) -> bool:
+    """Whether workers that take these platforms could have a machine for a task now, or it needs none.
+
+    One that failed the task before is used again only when no group that may work has another in service.
+    """
     if not requires.needs_machine:
         return True
-    fitting = [machine for machine in machines.values() if fits(machine, requires, platforms)]
-    untried = [machine for machine in fitting if machine.spec.name not in requires.avoid]
     out = (MachineState.QUARANTINED, MachineState.MISSING, MachineState.DISABLED)
-    candidates = untried if any(machine.state not in out for machine in untried) else fitting
-    return any(machine.state is MachineState.READY for machine in candidates)
+    there_is_another = any(
+        machine.state not in out and machine.spec.name not in requires.avoid and fits(machine, requires, group.settings.platforms)
+        for machine in view.machines.values()
+        for group in view.groups.values()
+        if group.max and takes(group.settings, requires)
+    )
+    return any(
+        machine.state is MachineState.READY
+        and fits(machine, requires, platforms)
+        and not (there_is_another and machine.spec.name in requires.avoid)
+        for machine in view.machines.values()
+    )
 
 
 def fits(machine: Machine, requires: RequirementClass, platforms: frozenset[str] | None) -> bool:
