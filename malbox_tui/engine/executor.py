@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from malbox_tui.config.settings import AnalysisSettings
 from malbox_tui.engine import clock
@@ -179,13 +179,13 @@ class Executor:
         """Run the plugins here and the sample in its guest, side by side, until the attempt's time is over."""
         task, time = attempt.claim.task, attempt.time
         job = PluginJob(task.id, attempt.claim.token, place.sample_name, attempt.kept_out, task.timeout_s)
-        here = self._in_bounded_time(attempt, place.run_plugins(job, time))
+        here = self._in_bounded_time(attempt, lambda: place.run_plugins(job, time))
         if attempt.lease is None or place.session is None:
             found = await here
             findings = found or Findings(())
             return findings, Happened(findings.runs, time.reached, is_cut=found is None)
         guest = GuestRun(place.session, self._stores.results, attempt.lease.machine.name)
-        there = self._in_bounded_time(attempt, self._in_guest(guest, place, task, job, time.token))
+        there = self._in_bounded_time(attempt, lambda: self._in_guest(guest, place, task, job, time.token))
         try:
             async with asyncio.TaskGroup() as sides:
                 running_here, running_there = sides.create_task(here), sides.create_task(there)
@@ -198,7 +198,7 @@ class Executor:
         findings = Findings((in_guest.run, *findings.runs), findings.identification)
         return findings, Happened(findings.runs, time.reached, in_guest.lost, is_cut=found is None)
 
-    async def _in_bounded_time(self, attempt: Attempt, work: Coroutine[Any, Any, T]) -> T | None:
+    async def _in_bounded_time(self, attempt: Attempt, work: Callable[[], Awaitable[T]]) -> T | None:
         """What `work` comes to. It ends in a bounded time once it is asked to, whatever plugins do; None if it had to be cut."""
         limit_s = max(self._settings.cancel_grace_s, self._settings.flush_grace_s) + END_MARGIN_S
         scope = clock.within(None)
@@ -206,7 +206,7 @@ class Executor:
             async with scope:
                 stop_listening = attempt.time.token.listen(lambda _reason: scope.reschedule(clock.monotonic() + limit_s))
                 try:
-                    return await work
+                    return await work()
                 finally:
                     stop_listening()
         except TimeoutError:
