@@ -102,11 +102,16 @@ class TaskQueue:
     def reprioritize(self, task_id: int, priority: int) -> bool:
         """Move a task to another priority; among equals it stands where its id puts it. False if it isn't here: it gets the priority
         when it comes."""
-        if task_id not in self._entries:
+        if (found := self._entries.get(task_id)) is None:
             if task_id not in self._ended:
                 self._priorities[task_id] = priority
             return False
-        self.push(PendingEntry(task_id, priority, self._entries[task_id][1]))
+        before, requires = found
+        place = (-priority, task_id)
+        places = self._lists[requires]
+        places.remove(before)
+        places.add(place)
+        self._entries[task_id] = (place, requires)
         return True
 
     def end(self, task_id: int) -> None:

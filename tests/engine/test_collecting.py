@@ -190,6 +190,19 @@ def test_a_task_that_is_reordered_begins_no_new_wait_for_the_others() -> None:
     assert with_engine(test, groups=[batching(wait_s=2.0)]).runner.batches == [[2, 1]]
 
 
+def test_a_lone_task_that_is_reordered_waits_no_longer() -> None:
+    async def test(rig: EngineRig) -> None:
+        await rig.add("one")
+        await rig.pass_time(1.5)
+        await rig.do(SetPriority(task_ids=(1,), priority=9))
+        await rig.add("two")
+        await rig.pass_time(0.6)
+        assert await states_now(rig) == [T.RUNNING] * 2
+        await rig.all_final()
+
+    with_engine(test, groups=[batching(wait_s=2.0)])
+
+
 def test_no_worker_is_started_before_there_is_a_batch_for_it() -> None:
     async def test(rig: EngineRig) -> None:
         await rig.add("one", "two")
