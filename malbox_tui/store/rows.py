@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec import structs
 
 from malbox_tui.model.events import Event, EventBody, Position
 from malbox_tui.model.queries import TaskRecord
@@ -26,6 +27,8 @@ TASK_WIDTH = 25
 """How many columns a task has."""
 MOVE_WIDTH = 23
 """How many values a move has."""
+
+_DEMANDLESS = structs.asdict(RequirementClass())
 
 _encode = msgspec.json.Encoder().encode
 _outcome = msgspec.json.Decoder(Outcome).decode
@@ -45,7 +48,8 @@ def json_text(value: object) -> str:
 
 @lru_cache(maxsize=1024)
 def _requires_text(requires: RequirementClass) -> str:
-    return json_text(requires)
+    """What it demands as JSON text; what it doesn't is left out, so that the row of a task without demands is a fifth shorter."""
+    return json_text({name: value for name, value in structs.asdict(requires).items() if value != _DEMANDLESS[name]})
 
 
 def _movable(task: Task) -> tuple[Any, ...]:
