@@ -99,11 +99,13 @@ Action = (
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True):
-    """An action by someone. A second command with the same `key` (empty: none) is answered as the first was and does nothing."""
+    """An action by someone, from somewhere (`origin`; empty: the console with the pool inside). A second command with the same `key`
+    (empty: none) is answered as the first was and does nothing."""
 
     action: Action
     actor: str
     key: str = ""
+    origin: str = ""
 
 
 class TargetResult(msgspec.Struct, frozen=True):

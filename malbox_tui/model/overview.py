@@ -31,12 +31,21 @@ class GroupView(msgspec.Struct, frozen=True, kw_only=True):
     saved: bool = True
 
 
+class ConsoleView(msgspec.Struct, frozen=True, kw_only=True):
+    """Someone who follows a served engine: who, from where, since when, and whether it may only look."""
+
+    actor: str
+    origin: str
+    since: float
+    read_only: bool = False
+
+
 class Overview(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that is small: counts, groups, workers, machines. `clock` is the engine's time; `position` the last event it includes.
 
     `paused` is why no task is taken; None when tasks are. `troubles` are what an operator has to know while it lasts, a sentence each.
     `ended_per_minute` counts the tasks that ended in each of the latest minutes, the current one last. `free_bytes` is the room left
-    on the disk under the data folder; None: not known.
+    on the disk under the data folder; None: not known. `consoles` are those that follow a served engine, the asker included.
     """
 
     clock: float
@@ -51,3 +60,4 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     ended_per_minute: tuple[int, ...] = ()
     free_bytes: int | None = None
     troubles: tuple[str, ...] = ()
+    consoles: tuple[ConsoleView, ...] = ()
