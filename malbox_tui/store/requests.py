@@ -100,10 +100,13 @@ class Identifying(msgspec.Struct, frozen=True, eq=False):
 Request = Adding | Claiming | Changing | Renewing | Noting | Identifying
 
 
-class Segment:
-    """Requests of one batch by kind, each with its place in the batch."""
+PHASES = 6
 
-    __slots__ = ("_by_phase", "adds", "changes", "claims", "identifications", "notes", "renewals")
+
+class Segment:
+    """Requests of one batch by kind, each with its place in the batch. `by_phase` holds the same lists in the order of the phases."""
+
+    __slots__ = ("adds", "by_phase", "changes", "claims", "identifications", "notes", "renewals")
 
     def __init__(self) -> None:
         self.adds: list[tuple[int, Adding]] = []
@@ -112,13 +115,9 @@ class Segment:
         self.renewals: list[tuple[int, Renewing]] = []
         self.notes: list[tuple[int, Noting]] = []
         self.identifications: list[tuple[int, Identifying]] = []
-        self._by_phase: tuple[list[tuple[int, Any]], ...] = (
+        self.by_phase: tuple[list[tuple[int, Any]], ...] = (
             self.adds, self.claims, self.changes, self.renewals, self.notes, self.identifications,
         )  # fmt: skip
-
-    def put(self, place: int, request: Request) -> None:
-        """Add a request to those of its kind."""
-        self._by_phase[request.phase].append((place, request))
 
 
 def segments(batch: Sequence[Request]) -> Iterator[Segment]:
@@ -126,15 +125,19 @@ def segments(batch: Sequence[Request]) -> Iterator[Segment]:
 
     Ids, contents and tokens are told apart by what they are; should two be equal all the same, that only cuts once more.
     """
-    segment, latest = Segment(), dict[Hashable, int]()
+    segment, seen = Segment(), _nothing_seen()
     for place, request in enumerate(batch):
         phase, touched = request.phase, request.touched()
-        for key in touched:
-            if latest.get(key, 0) > phase:
+        for later in seen[phase + 1 :]:
+            if later and not later.isdisjoint(touched):
                 yield segment
-                segment, latest = Segment(), {}
+                segment, seen = Segment(), _nothing_seen()
                 break
-        for key in touched:
-            latest[key] = phase
-        segment.put(place, request)
+        seen[phase].update(touched)
+        segment.by_phase[phase].append((place, request))
     yield segment
+
+
+def _nothing_seen() -> list[set[Hashable]]:
+    """What the requests of each phase touch."""
+    return [set() for _ in range(PHASES)]

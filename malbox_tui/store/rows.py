@@ -157,11 +157,6 @@ def record_of(row: Row) -> TaskRecord:
     )
 
 
-def row_of_event(event: Event) -> tuple[Any, ...]:
-    """The values of a row of `add_events`."""
-    return (event.position.seq, event.position.epoch, event.at, json_text(event.body))
-
-
 def event_of(row: Row) -> Event:
     """The event in a row of `events`."""
     engine_id, epoch, seq, at, body = row

@@ -19,7 +19,7 @@ from malbox_tui.store.answers import Answer
 from malbox_tui.store.many_rows import ManyRows
 from malbox_tui.store.pending_tasks import PendingTasks
 from malbox_tui.store.requests import Adding, Changing, Claiming, Identifying, Renewing, Request, Segment, segments
-from malbox_tui.store.rows import MOVE_WIDTH, TASK_WIDTH, json_text, row_of_event, row_of_move, row_of_task, task_of
+from malbox_tui.store.rows import MOVE_WIDTH, TASK_WIDTH, Row, json_text, row_of_move, row_of_task, task_of
 from malbox_tui.store.statements import statement
 from malbox_tui.store.waves import Span, waves
 
@@ -82,8 +82,7 @@ class SqliteBatch:
         self._news = [None] * len(batch)
         for segment in segments(batch):
             self._run_segment(segment)
-        events = self._numbered_events()
-        _ADD_EVENTS.run(self._connection, [row_of_event(event) for event in events])
+        events = self._store_news()
         return Effects(Counters(self._task_id, self._seq), events, self._answers, self._failures)
 
     def _run_segment(self, segment: Segment) -> None:
@@ -105,14 +104,17 @@ class SqliteBatch:
         """Each request has at most one piece of news; its place in the batch is that of the news."""
         self._news[place] = (at, news)
 
-    def _numbered_events(self) -> list[Event]:
-        """The events in the order of the calls that caused them, numbered on from the last one stored."""
-        told = [entry for entry in self._news if entry is not None]
-        events = [
-            Event(Position(self._engine_id, self._epoch, seq), at, news)
-            for seq, (at, news) in enumerate(told, start=self._seq + 1)
-        ]
-        self._seq += len(events)
+    def _store_news(self) -> list[Event]:
+        """Store the events in the order of the calls that caused them, numbered on from the last one stored."""
+        events: list[Event] = []
+        rows: list[Row] = []
+        for entry in self._news:
+            if entry is not None:
+                at, news = entry
+                self._seq += 1
+                events.append(Event(Position(self._engine_id, self._epoch, self._seq), at, news))
+                rows.append((self._seq, self._epoch, at, json_text(news)))
+        _ADD_EVENTS.run(self._connection, rows)
         return events
 
     # --- adding ---
@@ -203,18 +205,16 @@ class SqliteBatch:
         for wave in waves(request.change for _, request in changes):
             self._move(list(wave.values()))
         for place, request in changes:
-            self._changed(place, request)
+            self._tell(place, request.change.at, request.change.news)
+            self._answers.append((request.answer, None))
 
     def _change_one(self, place: int, request: Changing) -> None:
         change = request.change
         if _MOVE_TASKS.run(self._connection, [row_of_move(change.before, change.after)]):
-            self._changed(place, request)
+            self._tell(place, change.at, change.news)
+            self._answers.append((request.answer, None))
         else:
             self._failures.append((request.answer, rules.loss(change)))
-
-    def _changed(self, place: int, request: Changing) -> None:
-        self._tell(place, request.change.at, request.change.news)
-        self._answers.append((request.answer, None))
 
     def _move(self, spans: list[Span]) -> None:
         rows = [row_of_move(before, after) for before, after in spans]
