@@ -37,8 +37,8 @@ class Batch:
     def __init__(self, task_ids: Iterable[int], runner: PluginRunner, tracker: TaskTracker) -> None:
         self._runner = runner
         self._tracker = tracker
-        self._in_order = tuple(task_ids)
-        self._present = set(self._in_order)
+        self.task_ids = tuple(task_ids)
+        self._present = set(self.task_ids)
         self._gathered: set[int] = set()
         self._members: dict[int, BatchMember] = {}
         self._answers: dict[int, asyncio.Future[Findings | None]] = {}
@@ -110,7 +110,7 @@ class Batch:
         if self._all_there is not None and not self._all_there.done() and self._gathered >= self._present:
             self._all_there.set_result(None)
         if self._running is None and self._members and self._members.keys() >= self._present and self._acquiring is not None:
-            members = [self._members[task_id] for task_id in self._in_order if task_id in self._members]
+            members = [self._members[task_id] for task_id in self.task_ids if task_id in self._members]
             work = self._run(self._acquiring.result(), members)
             self._running = self._tracker.spawn(work, name=f"batch of {len(self._members)}")
 
@@ -147,7 +147,7 @@ class Batch:
             self._stuck_alarm = None
 
     def _on_stuck(self) -> None:
-        log.error("no plugin has worked on the batch of tasks %s for %g s", list(self._in_order), STUCK_S)
+        log.error("no plugin has worked on the batch of tasks %s for %g s", list(self.task_ids), STUCK_S)
         for answer in self._unanswered():
             answer.cancel()
         if self._running is not None:

@@ -224,6 +224,8 @@ class Executor:
     async def _stop(self, attempt: Attempt, place: Place, findings: Findings, conclusion: Conclusion) -> PendingEntry | None:
         owned, token, stores = attempt.owned, attempt.claim.token, self._stores
         task = owned.task
+        # Whatever it waited for, it waits for that no more.
+        attempt.time.go()
         if isinstance(conclusion, Outcome):
             attempt.outcome = conclusion
             owned.begin_stopping(conclusion)

@@ -62,11 +62,7 @@ class Place:
         """Wait for the others of the batch, if there is one; the clock stands meanwhile, and until plugins take the sample up."""
         if self._batch is not None:
             time.stand()
-            try:
-                await self._batch.gather(self._task_id)
-            except BaseException:
-                time.go()
-                raise
+            await self._batch.gather(self._task_id)
 
     async def bring_up(self) -> None:
         """Get the machine up and answering."""
@@ -77,10 +73,7 @@ class Place:
         """Run the plugins on this host, with those of the others of the batch, if there is one."""
         if self._batch is None:
             return await self.bench.run(job, time.token)
-        try:
-            return await self._batch.run(job, time.token, lambda works: time.go() if works else time.stand())
-        finally:
-            time.go()
+        return await self._batch.run(job, time.token, lambda works: time.go() if works else time.stand())
 
     async def leave(self) -> None:
         """Give everything back; the machine first and in one step, since nothing that follows may keep it."""

@@ -7,6 +7,7 @@ import pytest
 from malbox_tui.config.settings import AnalysisSettings, MachinerySettings
 from malbox_tui.engine import clock
 from malbox_tui.model.commands import CancelTasks
+from malbox_tui.model.due import TimeLimit
 from malbox_tui.model.errors import StoreFull
 from malbox_tui.model.events import TaskGivenBack
 from malbox_tui.model.limits import UNLIMITED, ResourceLimits
@@ -173,6 +174,24 @@ def test_a_task_whose_machines_are_never_there_in_time_fails_at_the_cap() -> Non
 
     machinery, analysis = MachinerySettings(max_attempts=2), AnalysisSettings(preparing_timeout_s=2.0)
     with_engine(test, machines=[spec("m1"), spec("m2")], machinery=machinery, analysis=analysis)
+
+
+def test_the_clock_of_a_task_that_is_canceled_while_it_waits_for_a_full_disk_goes_on() -> None:
+    async def test(rig: EngineRig) -> None:
+        rig.store.broken[Noting] = StoreFull("no space left on device")
+        rig.quarantine.extract_raises.append(StoreFull("no space left on device"))
+        await rig.add("one")
+        await rig.until_state(1, T.INITIALIZING)
+        await rig.pass_time(100.0)
+        await rig.do(CancelTasks(task_ids=(1,)))
+        await rig.until_state(1, T.STOPPING)
+        due = await rig.due(1)
+        assert due is not None
+        assert (due.limit, due.stands) == (TimeLimit.STOPPING, False)
+        rig.store.broken.clear()
+        await rig.all_final()
+
+    with_engine(test, store=BreakableStore(), runner=slow(release_s=5.0))
 
 
 @pytest.mark.parametrize("cancel_after_s", [19.0, 22.0], ids=["before the limit", "while plugins hand over what they have"])
