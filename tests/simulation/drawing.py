@@ -11,7 +11,7 @@ from random import Random
 
 from malbox_tui.config.machines import Arch, MachinerySettings, MachineSettings, Provider
 from malbox_tui.config.settings import AnalysisSettings, GeneralSettings, Settings
-from malbox_tui.config.workers import PluginRestrictions, WorkerSettings
+from malbox_tui.config.workers import ExecutionMode, PluginRestrictions, WorkerSettings
 from malbox_tui.model.commands import ShutdownMode
 from malbox_tui.model.machine import MachineState
 from malbox_tui.model.task import OWNED_STATES, RequirementClass, TaskState
@@ -145,12 +145,24 @@ def _settings(chance: Random, machines: tuple[MachineSettings, ...]) -> Settings
             probe_interval_s=chance.choice((5.0, 60.0, 200.0)),
             max_attempts=chance.choice((1, 2, 3)),
         ),
-        analysis=AnalysisSettings(
-            timeout_s=chance.choice((2.0, 8.0, 20.0)),
-            cancel_grace_s=chance.choice((0.5, 2.0)),
-            lease_s=chance.choice((1.5, 6.0, 30.0)),
-            max_crashes=chance.choice((1, 2, 3)),
-        ),
+        analysis=_analysis(chance),
+    )
+
+
+def _analysis(chance: Random) -> AnalysisSettings:
+    """Limits that are far away, or so near that one of them is reached."""
+    timeout_s = chance.choice((2.0, 8.0, 20.0))
+    return AnalysisSettings(
+        timeout_s=timeout_s,
+        critical_timeout_s=chance.choice((1800.0, 1800.0, timeout_s + 0.5, timeout_s + 5.0)),
+        initializing_timeout_s=chance.choice((120.0, 120.0, 1.5)),
+        preparing_timeout_s=chance.choice((900.0, 900.0, 1.5, 4.0)),
+        stopping_timeout_s=chance.choice((60.0, 60.0, 1.0)),
+        enforce_timeout=chance.random() < 0.1,
+        cancel_grace_s=chance.choice((0.5, 2.0)),
+        flush_grace_s=chance.choice((0.5, 10.0)),
+        lease_s=chance.choice((1.5, 6.0, 30.0)),
+        max_crashes=chance.choice((1, 2, 3)),
     )
 
 
@@ -161,8 +173,12 @@ def _limits(chance: Random) -> tuple[int, int]:
 
 def _group(chance: Random, name: str) -> WorkerSettings:
     low, high = _limits(chance)
+    batch_size = chance.choice((1, 1, 2, 3, 8))
     return WorkerSettings(
         name=name,
+        execution_mode=ExecutionMode.SINGLE if batch_size == 1 else ExecutionMode.BATCH,
+        max_batch_size=batch_size,
+        batch_timeout_ms=chance.choice((500, 1000, 4000)),
         compatible_tasks=chance.choice((None, ("static",), ("dynamic",), ("static", "dynamic"))),
         compatible_platforms=chance.choice((None, None, ("windows",), ("linux",))),
         priority=chance.choice((1, 5, 9)),
@@ -310,6 +326,7 @@ def _submit(chance: Random, settings: Settings, contents: int, requires: Require
         again=chance.random() < 0.7,
         hold=chance.random() < 0.5,
         timeout_s=chance.choice((None, None, None, None, 1.0)),
+        enforce_timeout=chance.choice((None, None, None, True, False)),
     )
 
 

@@ -1,4 +1,5 @@
-"""What a run of seeds has reached: each move of the task and machine tables, each fault, each action of an operator, each ending."""
+"""What a run of seeds has reached: each move of the task and machine tables, each fault, each action of an operator, each
+ending, each time limit, and batches."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from malbox_tui.model.machine import MACHINE_MOVES, MachineState, MachineTrigger
-from malbox_tui.model.task import TRANSITIONS, TaskState, Trigger
+from malbox_tui.model.task import TRANSITIONS, EndedBy, TaskState, Trigger
 from malbox_tui.simulated.faults import Fault
 from tests.simulation.plan import ACTIONS, ENDINGS
 
@@ -38,6 +39,14 @@ def ending(name: str) -> str:
     return f"ending: {name}"
 
 
+def limit(ended_by: EndedBy) -> str:
+    return f"limit: {ended_by}"
+
+
+BATCHES = ("batch: full", "batch: not full, and waited for")
+WATCHED = "a machine was watched to the end"
+LIMITS = (EndedBy.ANALYSIS_TIMEOUT, EndedBy.CRITICAL_TIMEOUT, EndedBy.STAGE_TIMEOUT)
+
 NEVER_MADE = (
     # A task that nothing serves any more is held, and never failed by the engine.
     task_move(TaskState.PENDING, Trigger.FAIL),
@@ -52,6 +61,9 @@ EXPECTED: tuple[str, ...] = (
     *(fault(name) for name in Fault),
     *(action(kind) for kind in ACTIONS),
     *(ending(name) for name in ENDINGS),
+    *(limit(ended_by) for ended_by in LIMITS),
+    *BATCHES,
+    WATCHED,
 )
 """All that has to be reached."""
 

@@ -12,11 +12,14 @@ from malbox_tui.model.task import TaskState
 from malbox_tui.simulated.store import RIVAL
 from malbox_tui.store.memory import MemoryStore
 from tests.simulation import view
+from tests.simulation.at_the_end import AT_THE_END
 from tests.simulation.causes import was_injected, where
-from tests.simulation.invariants import AFTER_EACH_COMMIT, AFTER_EACH_STEP, AT_REST, AT_THE_END, Check, Facts
+from tests.simulation.facts import Check, Facts
 from tests.simulation.life import Life
+from tests.simulation.liveness import AT_REST
 from tests.simulation.loop import SimulatedLoop, who_waits
 from tests.simulation.mirror import Mirror
+from tests.simulation.safety import AFTER_EACH_COMMIT, AFTER_EACH_STEP
 from tests.simulation.surroundings import Surroundings
 from tests.simulation.violation import Violation
 
@@ -51,6 +54,10 @@ class Judge:
             raise self._broken
         if (life := self.life) is None:
             return
+        if (wrong := life.facts.attempts.look(life.view.attempts, life.facts.wall.moment())) is not None:
+            raise Violation("a task is timed out only when a limit was reached", wrong)
+        if life.view.is_paused or not life.ready:
+            life.facts.collected.held(life.facts.wall.moment())
         if life.facts.look():
             _check(AFTER_EACH_STEP, life.facts)
             life.facts.remember()

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 
 from malbox_tui.engine.engine import Engine
-from tests.simulation.invariants import Facts
+from tests.simulation.facts import Facts
 from tests.simulation.operating import Operator
 from tests.simulation.view import View
 

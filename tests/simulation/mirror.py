@@ -97,6 +97,8 @@ class Mirror:
             case news.TaskCompleted() | news.TaskFailed() | news.TaskTimedOut() | news.TaskCanceled():
                 told = self._move(body, _ENDS[type(body)])
                 told.ended_by, told.reason, told.verdict = body.ended_by, body.reason, body.verdict
+                self.hits[hits.limit(body.ended_by)] += body.ended_by in hits.LIMITS
+                self.hits[hits.WATCHED] += " was watched for the whole " in body.reason
                 told.crashes = None
             case _:
                 pass

@@ -87,7 +87,12 @@ class Operator:
                 yield Offer(SampleName(content, b"/in/" + content), _chunks(content))
 
         options = SubmissionOptions(
-            priority=action.priority, timeout_s=action.timeout_s, again=action.again, requires=action.requires, hold=action.hold
+            priority=action.priority,
+            timeout_s=action.timeout_s,
+            enforce_timeout=action.enforce_timeout,
+            again=action.again,
+            requires=action.requires,
+            hold=action.hold,
         )
         account = await self.engine.submit(offers(), options, self.receipts.append)
         if len(account.receipts) != action.count:

@@ -31,6 +31,7 @@ class Submit:
     again: bool
     hold: bool
     timeout_s: float | None
+    enforce_timeout: bool | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,10 +20,11 @@ from malbox_tui.model.commands import Shutdown, ShutdownMode
 from malbox_tui.model.errors import EngineStopped
 from malbox_tui.model.events import Event, Gap
 from malbox_tui.store.memory import MemoryStore
-from tests.simulation import hits, invariants, view
+from tests.simulation import deciding, hits, view
+from tests.simulation.attempt_rules import AttemptWatch
 from tests.simulation.causes import first_cause, in_words, where
 from tests.simulation.drawing import plan_of
-from tests.simulation.invariants import Facts
+from tests.simulation.facts import Facts
 from tests.simulation.judge import Judge
 from tests.simulation.life import Life
 from tests.simulation.loop import Handle, SimulatedLoop, bury, described
@@ -172,7 +173,8 @@ class Run:
             machines=[machine.name for machine in epoch.settings.machines],
             contents=self.plan.contents,
         )
-        facts = Facts(seen, view.rows(self._store), self._mirror, self._surroundings.store, self._wall)
+        attempts = AttemptWatch(epoch.settings.analysis)
+        facts = Facts(seen, view.rows(self._store), self._mirror, self._surroundings.store, self._wall, attempts)
         life = self._judge.life = Life(
             engine,
             seen,
@@ -271,11 +273,11 @@ class Run:
     def _is_served(self, life: Life, task_id: int) -> bool:
         requires = view.rows(self._store)[task_id].requires
         return any(
-            invariants.takes(group.settings, requires)
+            deciding.takes(group.settings, requires)
             and (
                 not requires.needs_machine
                 or any(
-                    invariants.fits(machine, requires, group.settings.platforms) and name not in self.plan.missing_machines
+                    deciding.fits(machine, requires, group.settings.platforms) and name not in self.plan.missing_machines
                     for name, machine in life.view.machines.items()
                 )
             )

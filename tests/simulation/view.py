@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from malbox_tui.engine.cancellation import CancelToken
 from malbox_tui.engine.engine import STORE, Engine
+from malbox_tui.engine.executor import Attempt
 from malbox_tui.engine.machine import Machine
 from malbox_tui.engine.worker import Worker
 from malbox_tui.engine.worker_group import WorkerGroup
@@ -30,6 +31,11 @@ class View:
     def machines(self) -> Mapping[str, Machine]:
         """By name; empty until the engine has opened them."""
         return self._engine._machines._machines
+
+    @property
+    def attempts(self) -> Mapping[int, Attempt]:
+        """Under way, by task id."""
+        return self._engine._driver.attempts
 
     @property
     def queue(self) -> Mapping[int, tuple[tuple[int, int], RequirementClass]]:
