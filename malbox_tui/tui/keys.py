@@ -153,6 +153,18 @@ GROUPS: tuple[tuple[str, tuple[Key, ...]], ...] = (
 )
 """All keys by where they work, in the order of the help screen."""
 
+YIELDING = (
+    "screen.machines",
+    "app.pause",
+    "app.retry_task",
+    "screen.filter",
+    "app.open_task",
+    "app.show_machine",
+    "app.cancel_task",
+    "app.add_samples",
+)
+"""Actions whose keys the bottom line does without where there is little room, the first one first."""
+
 TASK_ACTIONS = frozenset({"open_task", "cancel_task", "retry_task", "priority"})
 """Actions on one task."""
 MACHINE_ACTIONS = frozenset({"show_machine", "disable_machine", "enable_machine"})

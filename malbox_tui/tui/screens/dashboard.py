@@ -9,7 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from malbox_tui.model.overview import Overview
 from malbox_tui.model.queries import TaskFilter
@@ -22,6 +22,7 @@ from malbox_tui.tui.moment import Moment
 from malbox_tui.tui.past import timeline_legend
 from malbox_tui.tui.screens.dialogs import Prompt
 from malbox_tui.tui.text import plain, sentence
+from malbox_tui.tui.widgets.key_bar import KeyBar
 from malbox_tui.tui.widgets.line_view import LineView
 from malbox_tui.tui.widgets.machines import MachinesPane
 from malbox_tui.tui.widgets.panes import Banner, EventLog, HeaderBar, Timelines, WorkerStrip
@@ -91,7 +92,7 @@ class Dashboard(Screen[None]):
                 yield self.worker_strip
                 yield self.machines
                 yield self.events
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyBar()
 
     def on_mount(self) -> None:
         """Titles, and the focus on the tasks."""

@@ -1,0 +1,36 @@
+"""The line at the bottom: the keys of the moment, as many as there is room for."""
+
+from __future__ import annotations
+
+from textual.app import ComposeResult
+from textual.events import Resize
+from textual.widgets import Footer
+from textual.widgets._footer import FooterKey
+
+from malbox_tui.tui.keys import YIELDING
+from malbox_tui.tui.text import plain
+
+
+class KeyBar(Footer):
+    """Textual's footer, which would cut its last keys on a narrow screen: here those go that one can best do without."""
+
+    def __init__(self) -> None:
+        super().__init__(compact=True, show_command_palette=False)
+
+    def compose(self) -> ComposeResult:
+        """See `Footer`."""
+        shown = [widget for widget in super().compose() if isinstance(widget, FooterKey)]
+        for action in YIELDING:
+            if sum(map(_cells, shown)) <= self.app.size.width:
+                break
+            shown = [key for key in shown if key.action != action]
+        yield from shown
+
+    def on_resize(self, event: Resize) -> None:
+        """There may be room for more, or for fewer."""
+        self.call_after_refresh(self.recompose)
+
+
+def _cells(key: FooterKey) -> int:
+    """What it takes on the line, with the gap behind it."""
+    return plain(f"{key.key_display} {key.description} ").cell_len
