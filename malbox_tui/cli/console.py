@@ -28,7 +28,7 @@ from malbox_tui.cli.terminal import KeptTerminal, is_terminal, obstacle
 from malbox_tui.cli.text import counted, sentence
 from malbox_tui.cli.watchman import Watchman
 from malbox_tui.cli.wishes import Wishes
-from malbox_tui.config.settings import Settings
+from malbox_tui.config.loading import Configuration
 from malbox_tui.model.commands import ShutdownMode
 from malbox_tui.model.errors import MalboxError
 from malbox_tui.model.submission import SubmissionOptions
@@ -119,7 +119,10 @@ class Console:
         from malbox_tui.runtime import start_engine
 
         folders = self.options.folders
-        settings = self.options.source.load()
+        configuration = self.options.source.read()
+        if configuration.faults:
+            raise configuration.faults[0]
+        settings = configuration.settings
         folders.create()
         log_to_file(folders, self.options.log_level.value)
         log_failed_threads()
@@ -133,7 +136,7 @@ class Console:
                 end = _AppEnd()
                 try:
                     if watchman.signal is None:
-                        end = self._show(engine, settings, watchman)
+                        end = self._show(engine, configuration, watchman)
                 finally:
                     engine.stop(ShutdownMode.GIVE_BACK)
                     _close_screen(terminal, end.error)
@@ -141,7 +144,7 @@ class Console:
                         last_resort(watchman.exit_code or EXIT_BROKEN)
                 return self._conclude(engine, watchman, end)
 
-    def _show(self, engine: EngineThread, settings: Settings, watchman: Watchman) -> _AppEnd:
+    def _show(self, engine: EngineThread, configuration: Configuration, watchman: Watchman) -> _AppEnd:
         """The app, from its first to its last frame. What broke it is returned, so that the engine is ended in any case."""
         left_by_key = False
 
@@ -158,12 +161,13 @@ class Console:
 
             surroundings = Surroundings(
                 client=engine.client,
-                intake=open_intake(settings, self.options.folders),
+                intake=open_intake(configuration.settings, self.options.folders),
                 actor=_login_name(),
                 host=socket.gethostname().partition(".")[0],
                 on_leave=leave,
                 paths=self.paths,
                 wishes=self.wishes,
+                notes=configuration.notes,
             )
             with stderr_to(self.options.folders.logs / STDERR_FILE):
                 app = MalboxApp(surroundings)

@@ -31,6 +31,12 @@ class Adding:
         self._around = around
         self._numbers = itertools.count(1)
 
+    def begin(self) -> None:
+        """What the console begins with: a word on where its configuration comes from, and what the command line named."""
+        for note in self._around.notes:
+            say(self._app, note)
+        self.add(self._around.paths)
+
     def add(self, paths: Sequence[bytes] | None) -> None:
         """Submit files and folders; none, and nothing happens."""
         if paths:

@@ -53,7 +53,7 @@ class MalboxApp(App[ShutdownMode]):
     def __init__(self, around: Surroundings) -> None:
         super().__init__(driver_class=TerminalDriver)
         self._around = around
-        self.picture = LivePicture()
+        self.picture = LivePicture(around.notes)
         self.feed = Feed(around.client, self.picture, around.monotonic)
         self.dashboard = Dashboard(self.picture, self.moment, self._ask, around.time_of_day, around.host)
         self.adding = Adding(self, around, self._note_refused)
@@ -79,7 +79,7 @@ class MalboxApp(App[ShutdownMode]):
         await self.push_screen(self.dashboard)
         self.run_worker(self._follow(), name="feed")
         self.set_interval(1 / SHOWN_PER_SECOND, self._show_frame)
-        self.adding.add(self._around.paths)
+        self.adding.begin()
 
     def on_ready(self) -> None:
         """What has been loaded and built until now stays for good: a collection that looks through it all stops the console for 50 ms.

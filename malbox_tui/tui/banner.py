@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rich.text import Text
 
 from malbox_tui.model.commands import ShutdownMode
+from malbox_tui.model.due import TimeLimit
 from malbox_tui.model.overview import Overview
-from malbox_tui.model.task import TaskState
-from malbox_tui.tui.live import LiveTask
+from malbox_tui.tui.countdown import Countdown, countdown_of
 from malbox_tui.tui.moment import Moment
 from malbox_tui.tui.text import clock_time, joined_cells, plain, sentence, wrapped
 
@@ -21,6 +20,9 @@ SIMULATED = "simulated"
 MAX_LINES_EACH = 3
 """A longer sentence ends with an ellipsis."""
 NAMED_TASKS = 4
+
+_BEFORE_THE_END = frozenset({TimeLimit.ANALYSIS, TimeLimit.CRITICAL, TimeLimit.STOPPING})
+"""Limits with which a task ends, one way or the other."""
 
 _STOPPING = {
     ShutdownMode.DRAIN.value: "no task is taken, what runs is finished",
@@ -38,12 +40,12 @@ class Notice:
     words: str
 
 
-def notices(overview: Overview, tasks: Mapping[int, LiveTask], now: float) -> list[Notice]:
-    """What has to be said at this moment, the worst first. `tasks` are those that are known, by id."""
+def notices(overview: Overview, now: float) -> list[Notice]:
+    """What has to be said at this moment, the worst first."""
     found = [Notice("TROUBLE", "bad", trouble) for trouble in overview.troubles]
     if overview.stopping is not None:
         words = _STOPPING.get(overview.stopping, overview.stopping.replace("_", " "))
-        found.append(Notice("STOPPING", "late", f"{words}{_what_runs(overview, tasks, now)}"))
+        found.append(Notice("STOPPING", "late", f"{words}{_what_runs(overview, now)}"))
     if (paused := _paused(overview)) is not None:
         found.append(Notice("PAUSED", "late", f"{paused}; no task is taken, what runs goes on"))
     if overview.isolation not in ("", STRONG_ISOLATION):
@@ -75,24 +77,26 @@ def banner_lines(shown: list[Notice], moment: Moment, width: int) -> list[Text]:
     return lines
 
 
-def waits_for(overview: Overview, tasks: Mapping[int, LiveTask], now: float) -> str:
+def waits_for(overview: Overview, now: float) -> str:
     """The tasks that are being worked on, and how long they may take yet: `#431 (at most 4:18), #432`; empty when there are none."""
-    held = [task_id for worker in overview.workers for task_id in worker.task_ids]
-    named = [f"#{task_id}{_left(tasks.get(task_id), now)}" for task_id in held[:NAMED_TASKS]]
+    held = [(task_id, worker) for worker in overview.workers for task_id in worker.task_ids]
+    named = [f"#{task_id}{_left(countdown_of(worker, task_id, overview, now))}" for task_id, worker in held[:NAMED_TASKS]]
     if len(held) > NAMED_TASKS:
         named.append(f"and {len(held) - NAMED_TASKS} more")
     return ", ".join(named)
 
 
-def _what_runs(overview: Overview, tasks: Mapping[int, LiveTask], now: float) -> str:
-    named = waits_for(overview, tasks, now)
+def _what_runs(overview: Overview, now: float) -> str:
+    named = waits_for(overview, now)
     return f": {named}" if named else ""
 
 
-def _left(task: LiveTask | None, now: float) -> str:
-    if task is None or task.state is not TaskState.RUNNING or not task.timeout_s:
+def _left(left: Countdown | None) -> str:
+    """Nothing of a stage after which the task goes on: how long it takes in all is not known then."""
+    if left is None or left.limit not in _BEFORE_THE_END:
         return ""
-    return f" (at most {clock_time(task.since + task.timeout_s - now)})"
+    at_most = f"at most {clock_time(left.left_s)}"
+    return f" (waits, then {at_most})" if left.stands else f" ({at_most})"
 
 
 def _paused(overview: Overview) -> str | None:

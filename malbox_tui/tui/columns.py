@@ -110,6 +110,10 @@ def _shortened(why: str) -> tuple[str, ...]:
     """What is most worth saying of a reason, from the most words to the fewest."""
     if why.startswith("all workers of "):
         return "all workers busy", "workers busy", "all busy"
+    group, collects, batch = why.partition(" collects a batch: ")
+    if collects:
+        filled = batch.partition(",")[0]
+        return f"{group} collects a batch: {filled}", f"collects a batch: {filled}", f"batch {filled.replace(' of ', '/')}"
     what = why.partition(" (")[0].removeprefix("machine ")
     return what, what.partition(":")[0], what.partition(",")[0]
 

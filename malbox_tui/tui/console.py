@@ -20,7 +20,7 @@ def _local_time(at: float) -> str:
 class Surroundings:
     """The engine's door, what finds samples on this host, and how to end.
 
-    `on_leave` is called once with the way that the operator chose; `paths` are submitted at the start.
+    `on_leave` is called once with the way that the operator chose; `paths` are submitted at the start, `notes` told of in the log.
     """
 
     client: Client
@@ -30,6 +30,7 @@ class Surroundings:
     on_leave: Callable[[ShutdownMode], None]
     paths: Sequence[bytes] = ()
     wishes: SubmissionOptions = field(default_factory=SubmissionOptions)
+    notes: Sequence[str] = ()
     monotonic: Callable[[], float] = time.monotonic
     time_of_day: Callable[[float], str] = _local_time
 

@@ -59,7 +59,11 @@ class Feed:
         self._see(await self._client.overview())
 
     async def learn(self) -> None:
-        """Ask for what the events didn't tell of the tasks at work; nothing is asked when there is nothing to learn."""
+        """Ask for what no event tells of the tasks at work: which limit is due next, as their clocks begin to stand or go on, and what
+        those are that are not known. Nothing is asked while there is no work."""
+        overview = self._picture.overview
+        if overview is not None and any(worker.task_ids for worker in overview.workers):
+            await self.refresh()
         if unknown := self._picture.unknown_tasks()[:MAX_ROWS]:
             page = await self._client.query(TaskQuery(where=TaskFilter(task_ids=unknown), limit=len(unknown)))
             self._picture.learn(page.rows)

@@ -74,6 +74,9 @@ MACHINES: Mapping[MachineState, MachineLook] = MappingProxyType(
 BAR_FULL, BAR_EMPTY = "▓", "░"
 """The two parts of every bar."""
 
+STANDS = "‖"
+"""Stands before a time that doesn't go on."""
+
 TONES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "waiting": ("#7d8a99", "#66707c"),

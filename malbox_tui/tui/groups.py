@@ -53,14 +53,16 @@ def groups_part(overview: Overview, chosen: GroupView, moment: Moment, rooms: tu
 
 
 def group_line(group: GroupView, is_chosen: bool, moment: Moment, width: int) -> Text:
-    """The line above a group's workers: its numbers, and what it takes."""
+    """The line above a group's workers: its numbers, what it takes, and whether it runs that in batches."""
     line = plain(f"{SELECTED} " if is_chosen else "  ", moment.tone("accent"))
     line.append_text(_in_full(group, moment, f"bold {moment.tone('accent')}"))
     room = width - line.cell_len - 3
-    rest = (f"priority {group.priority}", f"idle {clock_time(group.idle_timeout_s)}")
-    takes = f"takes {group.takes}" if group.takes else ""
-    forms = [" · ".join(filter(None, (takes, *rest[:count]))) for count in (2, 1, 0)]
-    words = first_fitting([*forms, group.takes, group.takes.replace(" tasks", "", 1)], room)
+    batches = f"batches of {group.batch_size}" if group.batch_size > 1 else ""
+    rest = (batches, f"priority {group.priority}", f"idle {clock_time(group.idle_timeout_s)}")
+    takes = (f"takes {group.takes}" if group.takes else "", group.takes, group.takes.replace(" tasks", "", 1))
+    shorter = ((takes[0], *rest[:count]) for count in (3, 2, 1))
+    without_verb = ((what, *also) for also in ((batches,), ()) for what in takes[1:])
+    words = first_fitting([" · ".join(filter(None, parts)) for parts in (*shorter, *without_verb)], room)
     if words and room > 5:
         line.append(" · ", moment.tone("muted"))
         line.append_text(fit(shown(words, moment.tone("muted")), room))

@@ -49,7 +49,7 @@ class Leaving:
         running = self._tasks_running()
         lines = [plain(f"{counted(running, 'task')} {'is' if running == 1 else 'are'} being worked on.")]
         overview = self._picture.overview
-        if overview is not None and (named := waits_for(overview, self._picture.tasks, self._feed.now())):
+        if overview is not None and (named := waits_for(overview, self._feed.now())):
             lines.append(plain(f"To finish means to wait for {named}."))
         lines.append(plain("Waiting tasks are kept for the next start in any case."))
         choices = [

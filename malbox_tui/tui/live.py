@@ -78,7 +78,6 @@ class LiveTask:
     state: TaskState
     spans: list[Span] = field(default_factory=list)
     worker: str | None = None
-    timeout_s: float | None = None
     verdict: Verdict | None = None
     machine: str | None = None
     plugins: dict[str, PluginWork] = field(default_factory=dict)
@@ -99,7 +98,9 @@ class LiveTask:
 class LivePicture:
     """What the dashboard shows. Nothing but its own methods changes it."""
 
-    def __init__(self) -> None:
+    def __init__(self, notes: Sequence[str] = ()) -> None:
+        """`notes` are sentences on how it began; they are the first lines of the log."""
+        self._notes = tuple(notes)
         self.overview: Overview | None = None
         self.tasks: OrderedDict[int, LiveTask] = OrderedDict()
         """By id, in the order in which they came."""
@@ -112,6 +113,8 @@ class LivePicture:
     def seed(self, overview: Overview, records: Iterable[TaskRecord]) -> None:
         """Begin from what the engine says of itself and of the tasks at work and ended lately."""
         self.overview = overview
+        self.log.extend(LogLine(overview.clock, "late", "configuration", note) for note in reversed(self._notes))
+        self._notes = ()
         self._out_of_service = {machine.name for machine in overview.machines if machine.state in OUT_OF_SERVICE}
         self.tasks.clear()
         for record in sorted(records, key=lambda record: record.task.id):
@@ -122,20 +125,17 @@ class LivePicture:
         self.overview = overview
 
     def unknown_tasks(self) -> tuple[int, ...]:
-        """Tasks at work of which the events didn't tell everything, such as their time limit."""
+        """Tasks at work that are not known: they waited among so many that they were not kept."""
         if self.overview is None:
             return ()
         held = (task_id for worker in self.overview.workers for task_id in worker.task_ids)
-        return tuple(task_id for task_id in held if (task := self.tasks.get(task_id)) is None or task.timeout_s is None)
+        return tuple(task_id for task_id in held if task_id not in self.tasks)
 
     def learn(self, records: Iterable[TaskRecord]) -> None:
-        """Add what the engine's rows tell besides the events."""
+        """Add those of these tasks that are at work and were not known."""
         for record in records:
-            known = self.tasks.get(record.task.id)
-            if known is None and record.task.state.is_owned:
+            if record.task.id not in self.tasks and record.task.state.is_owned:
                 self._add(_from_record(record))
-            elif known is not None:
-                known.timeout_s = record.task.timeout_s
 
     def note_refused(self, at: float, refused: Sequence[Refused]) -> None:
         """What was not taken, and why, in the log; of many the first ones."""
@@ -211,7 +211,7 @@ class LivePicture:
 def _from_record(record: TaskRecord) -> LiveTask:
     task = record.task
     name = escape(record.sample.names[0].name) if record.sample.names else record.sample.sha256[:12]
-    live = LiveTask(task.id, name, task.state, worker=task.worker, timeout_s=task.timeout_s, verdict=task.verdict)
+    live = LiveTask(task.id, name, task.state, worker=task.worker, verdict=task.verdict)
     live.machine = task.machine
     at = task.stage_since
     live.spans.append(Span(task.state, at, task.finished_at))

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
 
 from rich.text import Text
 
+from malbox_tui.model.due import TimeLimit
 from malbox_tui.model.queries import TaskRecord
 from malbox_tui.model.report import PluginRun, PluginStatus
 from malbox_tui.model.sample import Sample
 from malbox_tui.model.task import Task, TaskState
 from malbox_tui.tui.columns import state_cell, verdict_cell
-from malbox_tui.tui.glyphs import BAR_EMPTY, BAR_FULL, STATES
+from malbox_tui.tui.countdown import Countdown
+from malbox_tui.tui.glyphs import BAR_EMPTY, BAR_FULL, STANDS, STATES
 from malbox_tui.tui.live import LiveTask, PluginWork
 from malbox_tui.tui.moment import Moment
 from malbox_tui.tui.text import clock_time, fit, labelled, plain, sentence, short_size, shown, shown_name
@@ -33,20 +37,38 @@ _RUN_TONES = {
 }
 
 
-def task_lines(
-    record: TaskRecord, live: LiveTask | None, moment: Moment, clock: Callable[[float], str], width: int
-) -> list[Text]:
+_LIMITS: Mapping[TimeLimit, str] = MappingProxyType(
+    {
+        TimeLimit.ANALYSIS: "the analysis timeout of {:g} s",
+        TimeLimit.CRITICAL: "the critical timeout of {:g} s for the whole attempt",
+        TimeLimit.INITIALIZING: "the timeout of {:g} s for starting",
+        TimeLimit.PREPARING: "the timeout of {:g} s for preparing its machine",
+        TimeLimit.STOPPING: "the timeout of {:g} s for stopping",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AtWork:
+    """What is known of a task besides its record while somebody works on it: its plugins, and which limit it reaches next."""
+
+    live: LiveTask | None = None
+    left: Countdown | None = None
+
+
+def task_lines(record: TaskRecord, at_work: AtWork, moment: Moment, clock: Callable[[float], str], width: int) -> list[Text]:
     """Everything that is known without reading a result; sentences in lines of `width` cells at most."""
     return [
         *_head(record.task, moment),
         *_waits(record, moment, clock, width),
+        *_limits(record.task, at_work.left, moment, clock, width),
         *_about(record.task, moment, clock, width),
         plain(""),
         *_sample(record.sample, moment),
         plain(""),
         *_stages(record.task, moment),
         plain(""),
-        *_plugins(record.task, live, moment),
+        *_plugins(record.task, at_work.live, moment),
     ]
 
 
@@ -95,6 +117,29 @@ def _waits(record: TaskRecord, moment: Moment, clock: Callable[[float], str], wi
         return
     place = "" if waiting.position is None else f" at place {waiting.position} of {waiting.pending}"
     yield from _told("waits", f"{since}{place}: {waiting.reason}", moment, width)
+
+
+def _limits(task: Task, left: Countdown | None, moment: Moment, clock: Callable[[float], str], width: int) -> Iterable[Text]:
+    """How long a task that goes on may take: the limit that is reached next, when, and of how many seconds."""
+    if task.state.is_final:
+        return
+    if left is None or not task.state.is_owned:
+        told = f"{_LIMITS[TimeLimit.ANALYSIS].format(task.timeout_s)}, once it runs"
+    elif left.stands:
+        why = (
+            "for its turn in its batch"
+            if task.state is TaskState.RUNNING
+            else "for the rest of its batch, or for room on the disk"
+        )
+        of = f"{clock_time(left.left_s)} left of {_LIMITS[left.limit].format(left.seconds)}"
+        told = f"{STANDS} {of}; its clock stands: it waits {why}"
+    else:
+        at = clock(moment.now + left.left_s)
+        told = f"{_LIMITS[left.limit].format(left.seconds)} is reached at {at}, in {clock_time(left.left_s)}"
+    yield from _told("limit", told, moment, width)
+    if task.enforce_timeout:
+        told = f"to the end: its machine goes on for the whole {task.timeout_s:g} s, also when the sample ends before"
+        yield from _told("watched", told, moment, width)
 
 
 def _about(task: Task, moment: Moment, clock: Callable[[float], str], width: int) -> Iterable[Text]:
@@ -166,8 +211,6 @@ def _stages(task: Task, moment: Moment) -> Iterable[Text]:
         full = round(STAGE_BAR_CELLS * spent / whole)
         line.append(BAR_FULL * full, moment.tone(look.tone))
         line.append(BAR_EMPTY * (STAGE_BAR_CELLS - full), moment.tone("muted"))
-        if stage is TaskState.RUNNING and task.state is TaskState.RUNNING:
-            line.append(f"  {clock_time(task.timeout_s - spent)} left of {clock_time(task.timeout_s)}", moment.tone("muted"))
         yield line
 
 

@@ -1,6 +1,6 @@
 """The workers as lines: each with its tasks, in which stage they are and how long they may take; or how long it idles and what it
-could take. Where there are several worker groups, each has a line above its workers; a worker that may hold several tasks has a line
-for each.
+could take. Where there are several worker groups, each has a line above its workers; a worker that may hold several tasks, or runs a
+batch, has a line for each.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from rich.text import Text
 from malbox_tui.model.overview import GroupView, Overview
 from malbox_tui.model.task import TaskState
 from malbox_tui.model.worker import WorkerKind, WorkerState, WorkerView
-from malbox_tui.tui.glyphs import BAR_EMPTY, BAR_FULL, STATES
+from malbox_tui.tui.countdown import Countdown, countdown_of, timing_cell
+from malbox_tui.tui.glyphs import STATES
 from malbox_tui.tui.live import LiveTask
 from malbox_tui.tui.moment import Moment
 from malbox_tui.tui.text import clock_time, first_fitting, fit, joined_cells, plain, sentence, shown
@@ -22,6 +23,7 @@ KIND_FROM_WIDTH = 44
 """Below, the kind of worker gives way to what it does: times and deadlines are not to be cut off."""
 MACHINE_CELLS = 12
 LEAST_NAME_CELLS = 4
+IN_A_BATCH = " in a batch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,27 +60,42 @@ def _of_worker(worker: WorkerView, group: GroupView | None) -> list[Entry]:
 
 
 def worker_line(
-    worker: WorkerView, task: LiveTask | None, group: GroupView | None, stopping: str | None, moment: Moment, width: int
+    worker: WorkerView, task: LiveTask | None, group: GroupView | None, overview: Overview, moment: Moment, width: int
 ) -> Text:
-    """One worker: id, kind, and what it works on with the deadline, how many tasks it holds, or how long it idles. `stopping` is how
-    the engine ends, if it does."""
+    """One worker of `overview`: id, kind, and what it works on with the deadline, how many tasks it holds, or how long it idles."""
     head = _head(worker, moment, width)
     room = width - head.cell_len - 1
+    leaves = _leaves(worker, group, overview.stopping)
     if worker.task_id is None:
-        about = _leaving_part(worker, group, stopping, moment, room) or _idle_part(worker, group, moment, room)
+        about = _leaving_part(leaves, moment, room) or _idle_part(worker, group, moment, room)
     elif worker.slots > 1:
-        about = plain(f"{len(worker.task_ids)} of {worker.slots} tasks")
-        if (leaving := _leaving_part(worker, group, stopping, moment, room - about.cell_len - 1)) is not None:
-            about = joined_cells([about, leaving])
+        about = _several_part(worker, group, leaves, moment, room)
     else:
-        leaves = _leaves(worker, group, stopping)
-        about = _task_part(worker.task_id, task, worker.since, leaves, moment, room)
+        about = _task_part(_held(worker, worker.task_id, task, overview, moment), leaves, moment, room)
     return fit(joined_cells([head, about]), width)
 
 
-def held_line(task_id: int, task: LiveTask | None, since: float, moment: Moment, width: int) -> Text:
-    """One of several tasks of a worker."""
-    return fit(joined_cells([plain("  "), _task_part(task_id, task, since, (), moment, width - 3)]), width)
+def held_line(worker: WorkerView, task_id: int, task: LiveTask | None, overview: Overview, moment: Moment, width: int) -> Text:
+    """One of several tasks of a worker of `overview`."""
+    held = _held(worker, task_id, task, overview, moment)
+    return fit(joined_cells([plain("  "), _task_part(held, (), moment, width - 3)]), width)
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A task in a worker's hands, as far as it is known: its state, how long it is in it, and how long it may go on."""
+
+    id: int
+    task: LiveTask | None
+    state: TaskState
+    elapsed_s: float
+    left: Countdown | None
+
+
+def _held(worker: WorkerView, task_id: int, task: LiveTask | None, overview: Overview, moment: Moment) -> _Held:
+    state = task.state if task is not None and task.state.is_owned else TaskState.INITIALIZING
+    elapsed_s = moment.now - (task.since if task is not None and task.spans else worker.since)
+    return _Held(task_id, task, state, elapsed_s, countdown_of(worker, task_id, overview, moment.now))
 
 
 def _head(worker: WorkerView, moment: Moment, width: int) -> Text:
@@ -89,14 +106,25 @@ def _head(worker: WorkerView, moment: Moment, width: int) -> Text:
     return joined_cells([head, fit(plain("base" if is_baseline else "demand", moment.tone("muted")), 6)])
 
 
-def _task_part(task_id: int, task: LiveTask | None, since: float, notes: Sequence[str], moment: Moment, room: int) -> Text:
+def _task_part(held: _Held, notes: Sequence[str], moment: Moment, room: int) -> Text:
     """Stage, id, and time of a task; what is left goes to one of `notes`, or to its machine and its name."""
-    state = STATES[task.state if task is not None and task.state.is_owned else TaskState.INITIALIZING]
-    elapsed = moment.now - (task.spans[-1].start if task is not None and task.spans else since)
-    fixed = joined_cells([fit(plain(f"{state.glyph} {state.word}", moment.tone(state.tone)), 11), plain(f"#{task_id}", "bold")])
-    timing = _deadline_part(task, elapsed, moment, room - fixed.cell_len - 1)
-    left = room - fixed.cell_len - timing.cell_len - 2
-    return joined_cells([fixed, _what(task, notes, moment, left), timing])
+    look = STATES[held.state]
+    fixed = joined_cells([fit(plain(f"{look.glyph} {look.word}", moment.tone(look.tone)), 11), plain(f"#{held.id}", "bold")])
+    timing = timing_cell(held.elapsed_s, held.left, held.state, moment, room - fixed.cell_len - 2)
+    rest = room - fixed.cell_len - timing.cell_len - 2
+    return joined_cells([fixed, _what(held.task, notes, moment, rest), timing])
+
+
+def _several_part(worker: WorkerView, group: GroupView | None, leaves: Sequence[str], moment: Moment, room: int) -> Text:
+    """How many tasks it holds of how many it may: each by itself, or together in a batch."""
+    held = len(worker.task_ids)
+    runs_batches = group is not None and group.batch_size > 1
+    about = plain(f"{held} of {max(held, group.batch_size) if group is not None and runs_batches else worker.slots} tasks")
+    if (leaving := _leaving_part(leaves, moment, room - about.cell_len - 1)) is not None:
+        return joined_cells([about, leaving])
+    if runs_batches and room >= about.cell_len + len(IN_A_BATCH):
+        about.append(IN_A_BATCH, moment.tone("muted"))
+    return about
 
 
 def _what(task: LiveTask | None, notes: Sequence[str], moment: Moment, room: int) -> Text:
@@ -114,9 +142,8 @@ def _what(task: LiveTask | None, notes: Sequence[str], moment: Moment, room: int
     return fit(joined_cells([machine, plain(task.name)]) if has_room else machine, room)
 
 
-def _leaving_part(worker: WorkerView, group: GroupView | None, stopping: str | None, moment: Moment, room: int) -> Text | None:
+def _leaving_part(leaves: Sequence[str], moment: Moment, room: int) -> Text | None:
     """Why it takes nothing more; None when it stays."""
-    leaves = _leaves(worker, group, stopping)
     return plain(first_fitting(leaves, room), moment.tone("late")) if leaves else None
 
 
@@ -143,20 +170,4 @@ def _idle_part(worker: WorkerView, group: GroupView | None, moment: Moment, room
     notes = [worker.note, worker.note.removeprefix("could take ")] if worker.note else []
     fitting = first_fitting([*(f" · {sentence(note).plain}" for note in notes), ""], room - text.cell_len)
     text.append(fitting)
-    return text
-
-
-def _deadline_part(task: LiveTask | None, elapsed: float, moment: Moment, room: int) -> Text:
-    if task is None or task.state is not TaskState.RUNNING or not task.timeout_s:
-        return plain(clock_time(elapsed))
-    left = task.timeout_s - elapsed
-    cells = 10 if room >= 34 else 5
-    if room < 17:
-        return plain(f"{clock_time(elapsed)}/{clock_time(task.timeout_s)}")
-    full = max(0, min(cells, int(cells * elapsed / task.timeout_s)))
-    colour = moment.tone("bad" if left < 0.1 * task.timeout_s else "running")
-    text = plain(f"{clock_time(elapsed)} ")
-    text.append(BAR_FULL * full, colour)
-    text.append(BAR_EMPTY * (cells - full), moment.tone("muted"))
-    text.append(f" {clock_time(left)}", moment.tone("muted"))
     return text

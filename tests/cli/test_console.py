@@ -90,6 +90,14 @@ def test_without_paths_it_says_how_to_begin_and_leaves_at_once(data: Path) -> No
         terminal.assert_as_before()
 
 
+def test_saved_limits_that_are_in_effect_are_told_at_the_start(data: Path) -> None:
+    (data / "config.limits.toml").write_text("[groups.default]\nmin_workers = 2\nmax_workers = 3\n")
+    with Terminal(malbox(data)) as terminal:
+        terminal.until("as saved")
+        terminal.press(b"q")
+        assert terminal.ended() == 0
+
+
 def test_paths_become_tasks(data: Path, samples: Path) -> None:
     with Terminal(malbox(data, samples, "--priority", "7")) as terminal:
         terminal.until("sample-2.txt")

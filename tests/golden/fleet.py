@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
+from malbox_tui.model.due import TimeLimit
 from malbox_tui.model.events import (
     EventBody,
     MachineChanged,
@@ -16,12 +19,14 @@ from malbox_tui.model.events import (
 )
 from malbox_tui.model.machine import MachineState, MachineView
 from malbox_tui.model.queries import TaskRecord
-from malbox_tui.model.report import Identification, PluginStatus
-from malbox_tui.model.task import RequirementClass, TaskState
+from malbox_tui.model.report import Identification, PluginRun, PluginStatus
+from malbox_tui.model.task import EndedBy, RequirementClass, TaskState
 from malbox_tui.model.worker import WorkerKind, WorkerState, WorkerView
 from tests.tui.scripted import (
     MALICIOUS,
+    NOW,
     ScriptedClient,
+    due,
     group,
     machine,
     plugin_run,
@@ -65,11 +70,11 @@ def machines() -> tuple[MachineView, ...]:
 def workers() -> tuple[WorkerView, ...]:
     note = {"note": "could take any task"}
     return (
-        worker(1, 431, ago_s=42.0),
+        worker(1, 431, ago_s=42.0, dues=(due(258),)),
         worker(2, ago_s=95.0, **note),
         worker(3, ago_s=41.0, **note),
-        worker(5, 432, ago_s=44.0, group="windows", kind=WorkerKind.BASELINE),
-        worker(6, 435, ago_s=4.0, group="windows"),
+        worker(5, 432, ago_s=44.0, group="windows", kind=WorkerKind.BASELINE, dues=(due(259),)),
+        worker(6, 435, ago_s=4.0, group="windows", dues=(due(897, TimeLimit.PREPARING, 900.0),)),
     )
 
 
@@ -171,12 +176,78 @@ def draining() -> ScriptedClient:
 def many_slots() -> ScriptedClient:
     """A worker with eight slots, one that is to leave, and an idle one."""
     rows = [_row(number, TaskState.RUNNING, b"sample-%d.exe" % number, "pe", 10.0 + number - 400) for number in range(400, 408)]
+    dues = tuple(due(290.0 - number) for number in range(8))
     views = (
-        worker(1, ago_s=17.0, task_ids=tuple(range(400, 406)), slots=8, state=WorkerState.BUSY),
-        worker(2, ago_s=17.0, task_ids=(406, 407), slots=8, state=WorkerState.LEAVING),
+        worker(1, ago_s=17.0, task_ids=tuple(range(400, 406)), slots=8, state=WorkerState.BUSY, dues=dues[:6]),
+        worker(2, ago_s=17.0, task_ids=(406, 407), slots=8, state=WorkerState.LEAVING, dues=dues[6:]),
         worker(3, ago_s=3.0, slots=8, note="could take any task"),
     )
     return ScriptedClient(rows, views, groups=(group("default", min_workers=1, max_workers=2, slots=8),))
+
+
+def near_the_end() -> ScriptedClient:
+    """A worker for each stage, with little time left in it; one whose whole attempt has little, and one whose clock stands."""
+    limits = (
+        (TaskState.INITIALIZING, 111.0, due(9, TimeLimit.INITIALIZING, 120.0)),
+        (TaskState.PREPARING_RESOURCES, 860.0, due(40, TimeLimit.PREPARING, 900.0)),
+        (TaskState.RUNNING, 285.0, due(15)),
+        (TaskState.STOPPING, 57.0, due(3, TimeLimit.STOPPING, 60.0)),
+        (TaskState.RUNNING, 42.0, due(12, TimeLimit.CRITICAL, 1800.0)),
+        (TaskState.INITIALIZING, 20.0, due(119, TimeLimit.INITIALIZING, 120.0, stands=True)),
+    )
+    rows, views = [], []
+    for number, (state, ago_s, left) in enumerate(limits, 401):
+        needs = {"requires": WINDOWS, "machine": "win10-1", "enforce_timeout": True} if number in (402, 405) else {}
+        rows.append(_row(number, state, b"sample-%d.exe" % number, "pe", ago_s, **needs))
+        views.append(worker(number - 400, number, ago_s=ago_s, dues=(left,)))
+    return ScriptedClient(rows, views, groups=(group("default", min_workers=2, max_workers=6),))
+
+
+def batches() -> ScriptedClient:
+    """A batch under way: some of its tasks run, one has ended, the others wait for their turn; and one that is collected."""
+    at_work = tuple(range(400, 405))
+    rows = [_row(number, TaskState.RUNNING, b"sample-%d.exe" % number, "pe", 10.0) for number in at_work]
+    rows += [_row(number, TaskState.PENDING, b"late-%d.exe" % number, "pe", 0.2) for number in range(406, 409)]
+    rows.append(_row(405, TaskState.COMPLETED, b"sample-405.exe", "pe", 1.0))
+    dues = (due(294), due(292), *(due(300 - number, stands=True) for number in range(3)))
+    views = (
+        worker(1, note="could take any task"),
+        worker(3, ago_s=10.5, task_ids=at_work, slots=5, group="bulk", state=WorkerState.BUSY, dues=dues),
+    )
+    bulk = group("bulk", min_workers=0, max_workers=2, batch_size=8, takes="static tasks", priority=7, idle_timeout_s=0.5)
+    reasons = dict.fromkeys(range(406, 409), "bulk collects a batch: 3 of 8, for 0.5 s at most")
+    return ScriptedClient(rows, views, groups=(group("default", min_workers=1), bulk), reasons=reasons)
+
+
+def timed_out() -> ScriptedClient:
+    """A task that was ended by each of the limits."""
+    by_analysis = _late(
+        (1, EndedBy.ANALYSIS_TIMEOUT, "The analysis timeout of 300 s ended it during yara-x."),
+        {"running": 300.0},
+        plugin_run(1),
+        plugin_run(1, "yara-x", PluginStatus.TIMED_OUT, results=[], seconds=300.0, reason="the time limit of the task ended it"),
+    )
+    by_critical = _late(
+        (2, EndedBy.CRITICAL_TIMEOUT, "The critical timeout of 1800 s for the whole attempt ended it during guest-run."),
+        {"preparing_resources": 880.0, "running": 919.5},
+        plugin_run(
+            2, "guest-run", PluginStatus.TIMED_OUT, results=[], seconds=919.5, reason="The sample was still running (timeout)."
+        ),
+        requires=WINDOWS,
+        machine="win10-1",
+        timeout_s=1200.0,
+    )
+    reason = "It was still initializing after 120 s, which is as long as that may take."
+    by_stage = _late((3, EndedBy.STAGE_TIMEOUT, reason), {"initializing": 120.0})
+    return ScriptedClient([by_analysis, by_critical, by_stage], [worker(1), worker(2)])
+
+
+def _late(end: tuple[int, EndedBy, str], spent: Mapping[str, float], *runs: PluginRun, **changes: object) -> TaskRecord:
+    number, ended_by, reason = end
+    stages = {"pending": 4.0, "initializing": 0.5, **spent, "stopping": 0.2}
+    about = {"ended_by": ended_by, "reason": reason, "plugins": runs, "stages": stages, **changes}
+    began = {"started_at": NOW - 50.0 - sum(stages.values()) + 4.0, "created_at": NOW - 50.0 - sum(stages.values())}
+    return _row(number, TaskState.TIMED_OUT, b"slow-%d.exe" % number, "pe", 50.0, **about, **began)
 
 
 def many_groups() -> ScriptedClient:

@@ -11,6 +11,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from malbox_tui.model.commands import Command, CommandOutcome
+from malbox_tui.model.due import TimeLimit
 from malbox_tui.model.events import (
     EventBody,
     GroupResized,
@@ -38,6 +39,7 @@ from tests.tui.scripted import (
     SUSPICIOUS,
     ScriptedClient,
     ScriptedIntake,
+    due,
     plugin_run,
     record,
     reference,
@@ -122,7 +124,12 @@ NAMES = (
 def busy() -> ScriptedClient:
     rows = [_row(*entry) for entry in NAMES]
     rows += [record(number, TaskState.COMPLETED, ago_s=900.0 + number) for number in range(380, 424)]
-    workers = [worker(1, 431, ago_s=42.0), worker(2, 432, ago_s=1.0), worker(3, ago_s=41.0), worker(4, ago_s=3.0)]
+    workers = [
+        worker(1, 431, ago_s=42.0, dues=(due(258),)),
+        worker(2, 432, ago_s=1.0, dues=(due(119, TimeLimit.INITIALIZING, 120.0),)),
+        worker(3, ago_s=41.0),
+        worker(4, ago_s=3.0),
+    ]
     return ScriptedClient(rows, workers, told=[])
 
 
@@ -299,6 +306,7 @@ SCENES: tuple[Scene, ...] = (
     Scene("quit-question-120x40", NORMAL, told, ["q"]),
     Scene("help-120x40", NORMAL, told, ["question_mark"]),
     Scene("help-80x24", SMALL, told, ["question_mark"]),
+    Scene("help-signs-80x24", SMALL, told, ["question_mark", "end"]),
     Scene("filter-80x24", SMALL, told, ["slash", "e", "i", "c"]),
     Scene("filtered-80x24", SMALL, told, ["slash", "e", "i", "c", "enter"]),
     Scene("none-matches-80x24", SMALL, told, ["slash", "z", "z", "enter"]),
@@ -323,6 +331,19 @@ SCENES: tuple[Scene, ...] = (
     Scene("task-skipped-120x40", NORMAL, fleet.failed_before, ["enter"], _at_task(430)),
     Scene("many-slots-120x40", NORMAL, fleet.many_slots),
     Scene("many-slots-80x24", SMALL, fleet.many_slots),
+    Scene("near-the-end-80x24", SMALL, fleet.near_the_end),
+    Scene("near-the-end-120x40", NORMAL, fleet.near_the_end),
+    Scene("near-the-end-160x48", WIDE, fleet.near_the_end),
+    Scene("near-the-end-60x18", NARROW, fleet.near_the_end),
+    Scene("near-the-end-quit-80x24", SMALL, fleet.near_the_end, ["q"]),
+    Scene("batches-80x24", SMALL, fleet.batches),
+    Scene("batches-120x40", NORMAL, fleet.batches),
+    Scene("batches-160x48", WIDE, fleet.batches),
+    Scene("timed-out-220x24", (220, 24), fleet.timed_out),
+    Scene("task-watched-80x24", SMALL, fleet.near_the_end, ["enter"], _at_task(405)),
+    Scene("task-stands-80x24", SMALL, fleet.batches, ["enter"], _at_task(403)),
+    Scene("task-stage-timeout-80x24", SMALL, fleet.timed_out, ["enter"], _at_task(3)),
+    Scene("task-critical-timeout-120x40", NORMAL, fleet.timed_out, ["enter"], _at_task(2)),
     Scene("many-groups-80x24", SMALL, fleet.many_groups, ["w", "w"]),
     Scene("many-groups-160x48", WIDE, fleet.many_groups, ["w"]),
 )

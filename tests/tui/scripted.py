@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from malbox_tui.model.commands import Command, CommandOutcome, ShutdownMode
+from malbox_tui.model.due import Due, TimeLimit
 from malbox_tui.model.errors import MalboxError, StoreError
 from malbox_tui.model.events import Event, EventBody, Gap, Position
 from malbox_tui.model.machine import MachineState, MachineView
@@ -148,6 +149,11 @@ def worker(number: int, task_id: int | None = None, *, ago_s: float = 12.0, **ch
         tasks_done=number,
     )
     return msgspec.structs.replace(given, **changes)
+
+
+def due(left_s: float, limit: TimeLimit = TimeLimit.ANALYSIS, seconds: float = 300.0, *, stands: bool = False) -> Due:
+    """A time limit that is reached `left_s` after `NOW`."""
+    return Due(limit, NOW + left_s, seconds, stands)
 
 
 def group(name: str = "default", **changes: Any) -> GroupView:

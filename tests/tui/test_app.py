@@ -465,6 +465,16 @@ async def test_an_order_that_the_engine_cannot_keep_is_told() -> None:
         assert app.breakdown is None
 
 
+async def test_what_a_configuration_came_about_by_is_told_at_the_start_and_stays_in_the_log() -> None:
+    note = "config.limits.toml: the group default has min_workers = 1 and max_workers = 3, as saved."
+    app = MalboxApp(surroundings(ScriptedClient(), notes=(note,)))
+    async with app.run_test(size=(120, 40), notifications=True) as pilot:
+        await _until(pilot, lambda: app.picture.overview is not None and _notice(app) is not None)
+        assert [(line.subject, line.detail) for line in app.picture.log] == [("configuration", note)]
+        app.picture.seed(await app.feed._client.overview(), [])
+        assert len(app.picture.log) == 1, "once, however often everything is read anew"
+
+
 @pytest.mark.parametrize("size", [(20, 5), (30, 8), (40, 10), (60, 16)])
 async def test_the_chosen_answer_is_in_sight_on_any_terminal(size: tuple[int, int]) -> None:
     client = ScriptedClient([record(2, TaskState.RUNNING)], [worker(1, 2)])

@@ -9,15 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from malbox_tui.model.due import TimeLimit
 from malbox_tui.model.errors import StoreError
-from malbox_tui.model.task import TaskState
 from malbox_tui.model.worker import WorkerState
 from malbox_tui.tui.app import MalboxApp
 from malbox_tui.tui.banner import MAX_LINES_EACH, Notice, banner_lines, notices, waits_for
-from malbox_tui.tui.live import LiveTask, Span
 from malbox_tui.tui.moment import Moment
 from malbox_tui.tui.text import wrapped
-from tests.tui.scripted import NOW, ScriptedClient, machine, overview, record, surroundings, worker
+from tests.tui.scripted import NOW, ScriptedClient, due, machine, overview, record, surroundings, worker
 
 MOMENT = Moment(NOW)
 FULL = "The store takes nothing: the disk under /var/lib/malbox-tui is full: free some room, and it goes on by itself"
@@ -25,7 +24,7 @@ FULL = "The store takes nothing: the disk under /var/lib/malbox-tui is full: fre
 
 def _said(**changes: object) -> list[tuple[str, str]]:
     workers = changes.pop("workers", ())
-    return [(notice.word, notice.words) for notice in notices(overview([], workers, **changes), {}, NOW)]  # type: ignore[arg-type]
+    return [(notice.word, notice.words) for notice in notices(overview([], workers, **changes), NOW)]  # type: ignore[arg-type]
 
 
 def test_nothing_is_said_when_all_is_well() -> None:
@@ -73,12 +72,14 @@ def test_a_pause_that_follows_from_a_trouble_is_not_said_twice() -> None:
 
 
 def test_a_drain_says_what_it_waits_for_and_how_long_at_most() -> None:
-    workers = [worker(1, 7, state=WorkerState.LEAVING), worker(2, task_ids=tuple(range(8, 13)), slots=8)]
-    running = LiveTask(7, "a.exe", TaskState.RUNNING, [Span(TaskState.RUNNING, NOW - 42)], timeout_s=300.0)
-    given = overview([], workers, stopping="drain")
-    assert waits_for(given, {7: running}, NOW) == "#7 (at most 4:18), #8, #9, #10, and 2 more"
-    (notice,) = notices(given, {7: running}, NOW)
-    assert notice.words == f"no task is taken, what runs is finished: {waits_for(given, {7: running}, NOW)}"
+    dues = (due(60, TimeLimit.PREPARING, 900), due(12, TimeLimit.CRITICAL, 1800), due(200, stands=True), None, due(1))
+    several = worker(2, task_ids=tuple(range(8, 13)), slots=8, dues=dues)
+    given = overview([], [worker(1, 7, state=WorkerState.LEAVING, dues=(due(258),)), several], stopping="drain")
+    said = "#7 (at most 4:18), #8, #9 (at most 0:12), #10 (waits, then at most 3:20), and 2 more"
+    assert waits_for(given, NOW) == said
+    assert waits_for(given, NOW + 8).startswith("#7 (at most 4:10), #8, #9 (at most 0:04), #10 (waits, then at most 3:20)")
+    (notice,) = notices(given, NOW)
+    assert notice.words == f"no task is taken, what runs is finished: {said}"
 
 
 @pytest.mark.parametrize("width", [60, 80, 120, 200])

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.text import Text
 
+from malbox_tui.model.due import Due, TimeLimit
 from malbox_tui.model.events import Position
 from malbox_tui.model.overview import GroupView, Overview
 from malbox_tui.model.queries import TaskRecord, Waiting
@@ -122,12 +123,31 @@ def test_a_waiting_task_says_at_which_place_and_why_as_far_as_there_is_room(widt
         ("all workers of default are busy (4 of 4)", 1, "1st · waits: all workers of default are busy (4 of 4)"),
         ("waiting for machine win10-1: it is disabled", 22, "22nd · waits: machine win10-1: it is disabled"),
         ("a worker is taking it", None, "a worker is taking it"),
+        (
+            "bulk collects a batch: 3 of 8, for 0.5 s at most",
+            3,
+            "3rd · waits: bulk collects a batch: 3 of 8, for 0.5 s at most",
+        ),
         ("held: No machine could serve it.", 11, "11th · waits: held: No machine could serve it."),
     ],
 )
 def test_each_reason_reads_well_behind_the_place(reason: str, position: int | None, words: str) -> None:
     waiting = Waiting(reason, position, 128, 950.0)
     assert waits_cell(msgspec.structs.replace(record(), waiting=waiting), MOMENT, 80).plain == words
+
+
+@pytest.mark.parametrize(
+    ("room", "words"),
+    [
+        (60, "3rd · bulk collects a batch: 3 of 8, for 0.5 s at most"),
+        (45, "3rd bulk collects a batch: 3 of 8"),
+        (28, "3rd collects a batch: 3 of 8"),
+        (16, "3rd batch 3/8"),
+    ],
+)
+def test_how_full_a_batch_is_that_is_collected_is_said_in_little_room_too(room: int, words: str) -> None:
+    waiting = Waiting("bulk collects a batch: 3 of 8, for 0.5 s at most", 3, 128, 950.0)
+    assert waits_cell(msgspec.structs.replace(record(), waiting=waiting), MOMENT, room).plain == words
 
 
 def test_a_line_is_made_anew_when_a_task_waits_at_another_place_or_for_another_reason() -> None:
@@ -164,8 +184,10 @@ def _worker(**fields: object) -> WorkerView:
 
 
 def test_an_idle_worker_says_when_it_leaves_and_a_baseline_one_does_not() -> None:
-    assert worker_line(_worker(), None, GROUP, None, MOMENT, 80).plain.rstrip() == "a1b2c3d4 demand ○ idle 0:41, leaves in 0:19"
-    base = worker_line(_worker(kind=WorkerKind.BASELINE), None, GROUP, None, MOMENT, 80)
+    assert (
+        worker_line(_worker(), None, GROUP, OVERVIEW, MOMENT, 80).plain.rstrip() == "a1b2c3d4 demand ○ idle 0:41, leaves in 0:19"
+    )
+    base = worker_line(_worker(kind=WorkerKind.BASELINE), None, GROUP, OVERVIEW, MOMENT, 80)
     assert base.plain.rstrip() == "a1b2c3d4 base   ○ idle 0:41"
 
 
@@ -180,23 +202,25 @@ def test_an_idle_worker_says_when_it_leaves_and_a_baseline_one_does_not() -> Non
     ],
 )
 def test_on_a_narrow_screen_an_idle_worker_says_less_but_always_when_it_leaves(width: int, words: str) -> None:
-    line = worker_line(_worker(), None, GROUP, None, MOMENT, width)
+    line = worker_line(_worker(), None, GROUP, OVERVIEW, MOMENT, width)
     assert line.plain.rstrip() == f"a1b2c3d4 {words}"
     assert line.cell_len == width
 
 
 @pytest.mark.parametrize("width", [30, 36, 50, 80, 120])
 def test_a_busy_worker_shows_its_task_its_stage_and_how_long_it_may_take(width: int) -> None:
-    task = LiveTask(431, "invoice_2211.doc", TaskState.RUNNING, [Span(TaskState.RUNNING, 958.0)], timeout_s=300.0)
-    line = worker_line(_worker(state=WorkerState.BUSY, task_ids=(431,)), task, GROUP, None, MOMENT, width)
+    task = LiveTask(431, "invoice_2211.doc", TaskState.RUNNING, [Span(TaskState.RUNNING, 958.0)])
+    busy = _worker(state=WorkerState.BUSY, task_ids=(431,), dues=(Due(TimeLimit.ANALYSIS, 1258.0, 300.0),))
+    line = worker_line(busy, task, GROUP, OVERVIEW, MOMENT, width)
     assert line.cell_len == width
     assert "● running" in line.plain
     if width >= 36:
         assert "#431" in line.plain
-        assert "0:42" in line.plain
+        assert "4:18" in line.plain
         assert "…" not in line.plain
     if width >= 80:
         assert "invoice_2211.doc" in line.plain
+        assert "0:42" in line.plain
         assert line.plain.rstrip().endswith("4:18")
 
 

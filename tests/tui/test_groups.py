@@ -19,7 +19,7 @@ from malbox_tui.tui.header import header_line
 from malbox_tui.tui.live import LiveTask, Span
 from malbox_tui.tui.moment import Moment
 from malbox_tui.tui.worker_line import entries, held_line, worker_line
-from tests.tui.scripted import NOW, ScriptedClient, group, overview, record, surroundings, worker
+from tests.tui.scripted import NOW, ScriptedClient, due, group, overview, record, surroundings, worker
 
 MOMENT = Moment(NOW)
 GROUPS = (
@@ -110,15 +110,44 @@ def test_a_groups_line_says_what_it_takes_in_as_many_words_as_there_is_room_for(
 
 
 def test_a_worker_with_several_slots_has_a_line_for_each_of_its_tasks() -> None:
-    view = worker(1, task_ids=(7, 8), slots=3, state=WorkerState.BUSY)
+    view = worker(1, task_ids=(7, 8), slots=3, state=WorkerState.BUSY, dues=(None, due(258)))
     shown = entries(overview([], [view]))
     assert [entry.task_id for entry in shown] == [None, 7, 8]
-    assert worker_line(view, None, GROUPS[0], None, MOMENT, 60).plain.rstrip().endswith("base   2 of 3 tasks")
-    task = LiveTask(8, "b.exe", TaskState.RUNNING, [Span(TaskState.RUNNING, NOW - 42)], timeout_s=300.0, machine="win10-1")
-    line = held_line(8, task, NOW, MOMENT, 80)
+    assert worker_line(view, None, GROUPS[0], OVERVIEW, MOMENT, 60).plain.rstrip().endswith("base   2 of 3 tasks")
+    task = LiveTask(8, "b.exe", TaskState.RUNNING, [Span(TaskState.RUNNING, NOW - 42)], machine="win10-1")
+    line = held_line(view, 8, task, OVERVIEW, MOMENT, 80)
     assert line.plain.startswith("   ● running   #8 win10-1 b.exe ")
     assert line.plain.rstrip().endswith("0:42 ▓░░░░░░░░░ 4:18")
     assert line.cell_len == 80
+
+
+def test_a_batch_has_a_line_for_each_of_its_tasks_and_says_how_many_it_could_have() -> None:
+    bulk = group("bulk", batch_size=8)
+    view = worker(1, task_ids=(7, 8), slots=2, state=WorkerState.BUSY, group="bulk", dues=(due(258), due(200, stands=True)))
+    given = overview([], [view], groups=(GROUPS[0], bulk))
+    assert [entry.task_id for entry in entries(given)] == [None, None, None, 7, 8]
+    assert worker_line(view, None, bulk, given, MOMENT, 60).plain.rstrip().endswith("base   2 of 8 tasks in a batch")
+    assert worker_line(view, None, bulk, given, MOMENT, 30).plain.rstrip().endswith("2 of 8 tasks")
+    works, waits = (LiveTask(number, "b.exe", TaskState.RUNNING, [Span(TaskState.RUNNING, NOW - 42)]) for number in (7, 8))
+    assert held_line(view, 7, works, given, MOMENT, 80).plain.rstrip().endswith("0:42 ▓░░░░░░░░░ 4:18")
+    assert held_line(view, 8, waits, given, MOMENT, 80).plain.rstrip().endswith("‖ 3:20 left, waits for its turn")
+    leaving = msgspec.structs.replace(view, state=WorkerState.LEAVING)
+    assert worker_line(leaving, None, bulk, given, MOMENT, 60).plain.rstrip().endswith("2 of 8 tasks ◌ leaves")
+
+
+@pytest.mark.parametrize(
+    ("width", "words"),
+    [
+        (80, "  bulk 0/0 of 2–4 · takes static tasks · batches of 8 · priority 5 · idle 1:00"),
+        (60, "  bulk 0/0 of 2–4 · takes static tasks · batches of 8"),
+        (48, "  bulk 0/0 of 2–4 · static tasks · batches of 8"),
+        (42, "  bulk 0/0 of 2–4 · static · batches of 8"),
+        (32, "  bulk 0/0 of 2–4 · static tasks"),
+    ],
+)
+def test_a_group_that_runs_batches_says_so(width: int, words: str) -> None:
+    bulk = group("bulk", takes="static tasks", batch_size=8)
+    assert group_line(bulk, False, MOMENT, width).plain.rstrip() == words
 
 
 @pytest.mark.parametrize(
@@ -131,8 +160,9 @@ def test_a_worker_with_several_slots_has_a_line_for_each_of_its_tasks() -> None:
 )
 def test_a_leaving_worker_says_why(changes: dict[str, int], stopping: str | None, words: str) -> None:
     of = msgspec.structs.replace(GROUPS[0], **changes)
+    ending = msgspec.structs.replace(OVERVIEW, stopping=stopping)
     for view in (_leaving(), _leaving(7), _leaving(7, slots=4)):
-        assert words in worker_line(view, None, of, stopping, MOMENT, 100).plain
+        assert words in worker_line(view, None, of, ending, MOMENT, 100).plain
 
 
 def _leaving(*task_ids: int, **changes: int) -> WorkerView:
@@ -143,13 +173,13 @@ def _leaving(*task_ids: int, **changes: int) -> WorkerView:
     ("width", "words"), [(70, "idle 0:12 · could take any task"), (44, "idle 0:12 · any task"), (28, "idle 0:12")]
 )
 def test_an_idle_worker_says_what_it_could_take_where_there_is_room(width: int, words: str) -> None:
-    line = worker_line(worker(1, note="could take any task"), None, GROUPS[0], None, MOMENT, width)
+    line = worker_line(worker(1, note="could take any task"), None, GROUPS[0], OVERVIEW, MOMENT, width)
     assert line.plain.rstrip().endswith(words)
 
 
 def test_the_time_at_which_a_demand_worker_leaves_goes_before_what_it_could_take() -> None:
     view = worker(3, kind=WorkerKind.DEMAND, note="could take any task")
-    assert "leaves in 0:48" in worker_line(view, None, GROUPS[0], None, MOMENT, 44).plain
+    assert "leaves in 0:48" in worker_line(view, None, GROUPS[0], OVERVIEW, MOMENT, 44).plain
 
 
 # --- keys ----------------------------------------------------------------------------------------------------------------------------

@@ -10,17 +10,19 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.screen import Screen
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from malbox_tui.model.errors import MalboxError, StoreError
 from malbox_tui.model.queries import TaskFilter, TaskQuery, TaskRecord
 from malbox_tui.model.report import REPORT_RESULT, PluginRun, ResultRef
 from malbox_tui.ports import Client
 from malbox_tui.tui import keys
+from malbox_tui.tui.countdown import countdown_in
 from malbox_tui.tui.live import LivePicture
 from malbox_tui.tui.moment import Moment
 from malbox_tui.tui.report_page import report_lines
-from malbox_tui.tui.task_page import MAX_LOG_BYTES, log_lines, task_lines, unreadable_lines
+from malbox_tui.tui.task_page import MAX_LOG_BYTES, AtWork, log_lines, task_lines, unreadable_lines
+from malbox_tui.tui.widgets.key_bar import KeyBar
 
 MAX_REPORT_BYTES = 1024 * 1024
 LOG_RESULT = "log"
@@ -63,7 +65,7 @@ class TaskScreen(Screen[None]):
         """See `Screen`."""
         with VerticalScroll(id="task-scroll"):
             yield self._page
-        yield Footer(compact=True, show_command_palette=False)
+        yield KeyBar()
 
     async def on_mount(self) -> None:
         """Read it."""
@@ -87,12 +89,17 @@ class TaskScreen(Screen[None]):
         """Draw what moves with time alone."""
         if self._record is None:
             return
-        live = self._picture.tasks.get(self.task_id)
-        lines = task_lines(self._record, live, self._moment(), self._clock, self.size.width - MARGIN_CELLS)
+        moment = self._moment()
+        lines = task_lines(self._record, self._at_work(moment), moment, self._clock, self.size.width - MARGIN_CELLS)
         for run in self._record.task.plugins:
             for reference in run.results:
                 lines += self._read.get(reference.path, [])
         self._page.update(Text("\n").join(lines))
+
+    def _at_work(self, moment: Moment) -> AtWork:
+        overview = self._picture.overview
+        left = None if overview is None else countdown_in(overview, self.task_id, moment.now)
+        return AtWork(self._picture.tasks.get(self.task_id), left)
 
     async def _read_results(self, run: PluginRun) -> None:
         for reference in run.results:

@@ -60,7 +60,7 @@ class Banner(LineView, can_focus=False):
     def changed(self) -> None:
         """See `LineView`: there are more or fewer lines now, too."""
         overview, moment = self._picture.overview, self._moment()
-        said = [] if overview is None else notices(overview, self._picture.tasks, moment.now)
+        said = [] if overview is None else notices(overview, moment.now)
         if self.problem is not None:
             said.insert(0, Notice("TROUBLE", "bad", f"The tasks can't be read: {self.problem}"))
         self._lines = banner_lines(said, moment, self.app.size.width)
@@ -100,9 +100,9 @@ class WorkerStrip(LineView):
             return group_line(entry.group, entry.group is self._groups.of(overview), moment, width)
         tasks = self._picture.tasks
         if entry.task_id is not None:
-            return held_line(entry.task_id, tasks.get(entry.task_id), entry.worker.since, moment, width)
+            return held_line(entry.worker, entry.task_id, tasks.get(entry.task_id), overview, moment, width)
         task = None if entry.worker.task_id is None else tasks.get(entry.worker.task_id)
-        return worker_line(entry.worker, task, entry.group, overview.stopping, moment, width)
+        return worker_line(entry.worker, task, entry.group, overview, moment, width)
 
     def show_group(self) -> None:
         """Bring the chosen group into sight."""
