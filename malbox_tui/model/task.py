@@ -117,10 +117,11 @@ class EndedBy(StrEnum):
     SAMPLE_CHANGED = "sample_changed"
 
 
-class RequirementClass(msgspec.Struct, frozen=True):
+class RequirementClass(msgspec.Struct, frozen=True, gc=False):
     """What a task needs to be served, and so what a claim is filtered by. None and empty mean: no demand.
 
-    `avoid` names machines that failed this task: others are tried as long as there are any that could serve.
+    `avoid` names machines that failed this task: others are tried as long as there are any that could serve. The garbage collector
+    needs no eye on it, nor so on the entries of a queue of a million: it holds nothing but strings.
     """
 
     task_type: str = "static"
