@@ -1,0 +1,53 @@
+"""What a task costs doesn't grow with the store: no write looks through a table, and the counts read an index alone."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+
+import pytest
+
+from malbox_tui.store.statements import migrations, statement
+
+WRITES = {
+    "add_samples": 3,
+    "add_names": 3,
+    "add_tasks": 25,
+    "move_tasks": 23,
+    "add_events": 4,
+    "known_tasks": 0,
+    "first_names": 0,
+    "pending_of": 0,
+    "renew": 0,
+    "identify": 0,
+    "counters": 0,
+    "owned": 0,
+}
+"""Statement → values in one of its rows; 0: it has no rows."""
+TABLES = ("task", "sample", "sample_name", "event")
+
+
+@pytest.fixture
+def connection() -> Iterator[sqlite3.Connection]:
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    for migration in migrations():
+        for sql in migration.statements:
+            connection.execute(sql)
+    yield connection
+    connection.close()
+
+
+def plan(connection: sqlite3.Connection, name: str, width: int = 0) -> list[str]:
+    sql = statement(name).format(rows=", ".join([f"({', '.join('?' * width)})"] * 2))
+    parameters = [None] * (2 * width or sql.count("?"))
+    return [step for _, _, _, step in connection.execute(f"EXPLAIN QUERY PLAN {sql}", parameters)]
+
+
+@pytest.mark.parametrize(("name", "width"), WRITES.items())
+def test_no_write_looks_through_a_table(connection: sqlite3.Connection, name: str, width: int) -> None:
+    scans = [step.split()[1] for step in plan(connection, name, width) if step.startswith("SCAN")]
+    assert not set(scans) & set(TABLES)
+
+
+def test_the_counts_are_read_from_an_index_alone(connection: sqlite3.Connection) -> None:
+    assert plan(connection, "counts") == ["SCAN task USING COVERING INDEX task_by_state"]
