@@ -16,6 +16,7 @@ from malbox_tui.simulated.plugin_run import SimulatedPlugin
 from malbox_tui.simulated.plugins import SimulatedRunner
 from malbox_tui.simulated.world import World
 from tests.simulated.builders import Stop, job, now, world
+from tests.support.batches import Told
 from tests.support.virtual_time import run_virtual, settle_loop
 
 QUICK = SimulatedPlugin("quick", seconds=(1.0, 1.0), identifies=True)
@@ -247,5 +248,44 @@ def test_two_tasks_on_one_bench_and_a_bench_given_back_too_early_are_written_dow
         assert len(place.violations) == 3
         await bench.run(job(4), Stop())
         assert len(place.violations) == 4
+
+    run_virtual(live())
+
+
+def test_a_batch_with_a_task_or_a_sample_twice_and_one_beside_another_task_are_written_down() -> None:
+    async def live() -> None:
+        place = world()
+        runner = SimulatedRunner(place, (QUICK,))
+        await runner.open()
+        bench = await runner.acquire()
+        for first, second in ((Told(1, "one"), Told(1, "two")), (Told(1, "one"), Told(2, "one"))):
+            await bench.run_batch([first.member, second.member])
+        assert len(place.violations) == 2
+        async with asyncio.TaskGroup() as group:
+            group.create_task(bench.run_batch([Told(3, "one").member, Told(4, "two").member]))
+            await settle_loop()
+            assert runner.running == {3, 4}
+            group.create_task(bench.run(job(5), Stop()))
+        assert len(place.violations) == 3
+
+    run_virtual(live())
+
+
+@pytest.mark.parametrize(("fault", "took_s"), [(Fault.PLUGIN_CRASHES, 0.0), (Fault.PLUGIN_HANGS, 150.0)])
+def test_a_batch_that_breaks_is_run_one_by_one_and_a_deaf_one_is_killed_first(fault: Fault, took_s: float) -> None:
+    async def live() -> None:
+        place = world()
+        runner = SimulatedRunner(place, (SimulatedPlugin("together", seconds=(1.0, 1.0), takes_batches=True),))
+        await runner.open()
+        bench = await runner.acquire()
+        place.faults.inject(fault)
+        place.faults.inject(Fault.PLUGIN_DEAF)
+        told = [Told(1, "one"), Told(2, "two")]
+        began = now()
+        await bench.run_batch([each.member for each in told])
+        assert [each.run.status for each in told] == [PluginStatus.COMPLETED] * 2
+        assert [each.work for each in told] == [[True, False, True, False]] * 2
+        grace_s = 5.0 if fault is Fault.PLUGIN_HANGS else 0.0
+        assert took_s + grace_s + 1.9 <= now() - began <= took_s + grace_s + 3.1
 
     run_virtual(live())
