@@ -61,7 +61,7 @@ class AttemptTime:
         return self._runs_since is None
 
     def enter(self, stage: TimeLimit, seconds: float) -> None:
-        """Begin a stage, which may take so long; the one before is over. In the last one no limit is left that would end the attempt."""
+        """Begin a stage, which may take so long; the one before is over. In the last one no limit is left that ends the attempt."""
         self._stage, self._stage_s = stage, seconds
         self._stage_until = self._shows() + seconds
         if stage is TimeLimit.STOPPING:
@@ -114,7 +114,7 @@ class AttemptTime:
     def _ring(self) -> None:
         self._alarm = None
         limit, seconds, left_s = self._next()
-        if self._runs_since is not None and left_s <= 0:
+        if self._runs_since is not None and left_s <= clock.RESOLUTION_S:
             if self.token.cancel(CancelReason.TIMEOUT):
                 self.reached = Reached(limit, seconds)
         else:

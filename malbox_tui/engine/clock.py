@@ -9,6 +9,9 @@ import asyncio
 import time
 from collections.abc import Callable
 
+RESOLUTION_S = 1e-6
+"""What is left of a time below this may be rounding: it is over."""
+
 
 class SystemClock:
     """The machine's wall time."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from heapq import heapify, heappop, heapreplace
 
+from malbox_tui.engine import clock
 from malbox_tui.engine.machine_pool import MachinePool
 from malbox_tui.engine.queue import TaskQueue
 from malbox_tui.engine.worker import Worker
@@ -61,7 +62,8 @@ class Collection:
         """In how many seconds the batch is to be run; 0 when it is full, or has been waited for as long as it may."""
         if pending >= group.settings.batch_size:
             return 0.0
-        return max(0.0, self._since[requires][1] + group.settings.batch_wait_s - now)
+        left_s = self._since[requires][1] + group.settings.batch_wait_s - now
+        return left_s if left_s > clock.RESOLUTION_S else 0.0
 
     def taken(self, requires: RequirementClass, now: float) -> None:
         """A batch was handed out: what is left of the class is the beginning of another."""

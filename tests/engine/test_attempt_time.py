@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from asyncio import TimerHandle
 from collections.abc import Awaitable, Callable
+from random import Random
 
 import pytest
 
@@ -179,4 +181,30 @@ def test_an_attempt_that_has_ended_reaches_nothing_whoever_lets_its_clock_go_on(
         await clock.sleep(1e5)
         assert (time.reached, time.token.reason) == (None, None)
 
+    in_an_attempt(test)
+
+
+def test_what_rounding_leaves_of_a_time_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    chance, set_alarm, alarms = Random(5), clock.alarm, []
+
+    def counted(seconds: float, ring: Callable[[], object]) -> TimerHandle:
+        alarms.append(seconds)
+        assert len(alarms) < 10_000, "it rings and rings, and no time passes"
+        return set_alarm(seconds, ring)
+
+    async def test(time: AttemptTime, parent: CancelToken) -> None:
+        time.end()
+        for _ in range(1000):
+            one = AttemptTime(parent, 1e5)
+            await clock.sleep(chance.uniform(0.0, 0.3))
+            one.enter(L.INITIALIZING, 0.1 + chance.uniform(0.0, 1.0))
+            await clock.sleep(chance.uniform(0.0, 0.1))
+            one.stand()
+            await clock.sleep(chance.uniform(0.0, 0.3))
+            one.go()
+            await clock.sleep(1.2)
+            assert one.reached is not None
+            one.end()
+
+    monkeypatch.setattr(clock, "alarm", counted)
     in_an_attempt(test)
