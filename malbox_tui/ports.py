@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+import msgspec
+
 from malbox_tui.model.commands import Command, CommandOutcome
 from malbox_tui.model.errors import MalboxError
 from malbox_tui.model.events import Event, EventBody, Gap, Position
@@ -35,8 +37,7 @@ class Clock(Protocol):
 # --- the store -----------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class StoreIdentity:
+class StoreIdentity(msgspec.Struct, frozen=True):
     """Who a store is. `epoch` is the number of this opening, `last_seq` the last event's number, `counts` tasks by state."""
 
     engine_id: str
@@ -45,8 +46,7 @@ class StoreIdentity:
     counts: dict[TaskState, int]
 
 
-@dataclass(frozen=True, slots=True)
-class PendingEntry:
+class PendingEntry(msgspec.Struct, frozen=True):
     """What the queue holds of a pending task."""
 
     task_id: int
@@ -54,8 +54,7 @@ class PendingEntry:
     requires: RequirementClass
 
 
-@dataclass(frozen=True, slots=True)
-class NewTask:
+class NewTask(msgspec.Struct, frozen=True):
     """A task to add; `name` is None when no new name came with it (a retry)."""
 
     sha256: str
@@ -70,16 +69,14 @@ class NewTask:
     enforce_timeout: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Added:
+class Added(msgspec.Struct, frozen=True):
     """What became of a `NewTask`: `created` is false when the content's `task` was completed before, or still has to end."""
 
     task: Task
     created: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimRequest:
+class ClaimRequest(msgspec.Struct, frozen=True):
     """One worker's wish to own one pending task until `lease_until`; `token` fences the attempt and is never used twice.
 
     `machine` is reserved for it already; None for a host-only task.
@@ -93,8 +90,7 @@ class ClaimRequest:
     machine: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(msgspec.Struct, frozen=True):
     """One move of one task: from the value the caller holds to the next, with the news of it.
 
     It is made only if the stored task has the same state and token as `before`.

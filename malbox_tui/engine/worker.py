@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, Protocol
@@ -66,10 +66,25 @@ class Crew(Protocol):
 
 
 class Worker:
-    """One member of a worker group, with `slots` tasks at most at the same time."""
+    """One member of a worker group, with `slots` tasks at most at the same time. `number` grows with each that a group starts.
 
-    def __init__(self, group: str, kind: WorkerKind, slots: int, idle_timeout_s: float, token: CancelToken, at: float) -> None:
+    `on_room` is called after each change that may have given it room for a task, or taken that.
+    """
+
+    def __init__(
+        self,
+        *,
+        number: int,
+        group: str,
+        kind: WorkerKind,
+        slots: int,
+        idle_timeout_s: float,
+        token: CancelToken,
+        at: float,
+        on_room: Callable[[Worker], None],
+    ) -> None:
         self.id = str(uuid4())
+        self.number = number
         self.group = group
         self.kind = kind
         self.slots = slots
@@ -80,6 +95,7 @@ class Worker:
         self.tasks_done = 0
         self.held: dict[int, Assignment] = {}
         """By task id, in the order they were handed."""
+        self._on_room = on_room
         self._idle_timeout_s = idle_timeout_s
         self._idle_since = clock.monotonic()
         self._handed: deque[Assignment] = deque()
@@ -129,17 +145,20 @@ class Worker:
             self.since = at
         self.held[assignment.entry.task_id] = assignment
         self._handed.append(assignment)
+        self._on_room(self)
         self.wake()
 
     def ask_to_leave(self, reason: StopReason) -> None:
         """Let it finish what it holds and go. The first reason stays, unless it broke."""
         if self.leaving is None or reason is StopReason.ERROR:
             self.leaving = reason
+            self._on_room(self)
             self.wake()
 
     def stay(self) -> None:
         """Take back that it was asked to leave: there is room for it again."""
         self.leaving = None
+        self._on_room(self)
 
     def become(self, kind: WorkerKind) -> None:
         """Make it another kind; its idle time begins anew."""
@@ -186,6 +205,7 @@ class Worker:
             self.ask_to_leave(StopReason.ERROR)
         finally:
             del self.held[assignment.entry.task_id]
+            self._on_room(self)
             self._idle_since = clock.monotonic()
             self.wake()
             crew.finished(self, assignment, again)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 
 from malbox_tui.config.settings import GroupSettings
+from malbox_tui.engine.cancellation import CancelToken
 from malbox_tui.engine.worker import Worker
 from malbox_tui.model.overview import GroupView
 from malbox_tui.model.task import RequirementClass
@@ -27,6 +29,9 @@ class WorkerGroup:
         self.saved = (self.min, self.max)
         """The limits that the next start would use."""
         self.workers: dict[str, Worker] = {}
+        self._roomy: dict[str, Worker] = {}
+        """Those that can be handed a task, in no order."""
+        self._numbers = itertools.count(1)
         self.is_settled = False
         """Its workers are in line with its limits; false when something happened that may have changed that."""
 
@@ -57,14 +62,41 @@ class WorkerGroup:
         """Workers that were not asked to leave."""
         return [worker for worker in self.workers.values() if worker.leaving is None]
 
+    def start(self, kind: WorkerKind, token: CancelToken, at: float) -> Worker:
+        """A worker more; `at` is the wall time."""
+        worker = Worker(
+            number=next(self._numbers),
+            group=self.name,
+            kind=kind,
+            slots=self.settings.slots,
+            idle_timeout_s=self.settings.idle_timeout_s,
+            token=token,
+            at=at,
+            on_room=self._note_room,
+        )
+        self.workers[worker.id] = worker
+        self._note_room(worker)
+        return worker
+
+    def forget(self, worker: Worker) -> None:
+        """A worker has left."""
+        del self.workers[worker.id]
+        self._roomy.pop(worker.id, None)
+
     def with_room(self) -> list[Worker]:
         """Who can be handed a task, in this order: baseline workers before demand ones, so that these idle out when there is little
-        to do."""
-        return sorted((worker for worker in self.workers.values() if worker.has_room), key=lambda w: w.kind is WorkerKind.DEMAND)
+        to do, and the oldest of them first."""
+        return sorted(self._roomy.values(), key=lambda worker: (worker.kind is WorkerKind.DEMAND, worker.number))
 
     def may_take_one_more(self) -> bool:
         """A worker has room, or there may be one worker more."""
-        return self.can_grow or any(worker.has_room for worker in self.workers.values())
+        return bool(self._roomy) or self.can_grow
+
+    def _note_room(self, worker: Worker) -> None:
+        if worker.has_room and worker.id in self.workers:
+            self._roomy[worker.id] = worker
+        else:
+            self._roomy.pop(worker.id, None)
 
     def batches(self, requires: RequirementClass) -> bool:
         """Whether its workers run such tasks together. Those that need a machine are run each by itself: each has another one."""

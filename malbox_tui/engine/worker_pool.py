@@ -305,9 +305,7 @@ class WorkerPool:
         self._announce(news.WorkerChanged(worker=worker.id, kind=kind, state=worker.state, task_id=task_id))
 
     def _start(self, group: WorkerGroup, kind: WorkerKind) -> Worker:
-        settings = group.settings
-        worker = Worker(group.name, kind, settings.slots, settings.idle_timeout_s, self._root.child(), self._wall.now())
-        group.workers[worker.id] = worker
+        worker = group.start(kind, self._root.child(), self._wall.now())
         self._announce(news.WorkerStarted(worker=worker.id, group=group.name, kind=kind))
         self._tracker.spawn(self._life(group, worker), name=f"worker {worker.id[:8]}")
         return worker
@@ -321,7 +319,7 @@ class WorkerPool:
             detail = f"{type(error).__name__}: {error}"
             raise
         finally:
-            del group.workers[worker.id]
+            group.forget(worker)
             group.is_settled = False
             self._announce(news.WorkerStopped(worker=worker.id, group=worker.group, reason=reason, detail=detail))
             self.balance()

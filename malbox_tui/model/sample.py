@@ -38,7 +38,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
 
 def escape(name: bytes) -> str:
     r"""`name` as text that is safe to show on one line, from which `unescape` makes the same bytes again."""
-    return "".join(_shown(char) for char in name.decode("utf-8", "surrogateescape"))
+    return visible(name.decode("utf-8", "surrogateescape"))
 
 
 def unescape(text: str) -> bytes:
@@ -51,6 +51,8 @@ def unescape(text: str) -> bytes:
 
 def visible(text: str) -> str:
     r"""Any text of foreign origin as one that is safe to show on one line (the same escape as names)."""
+    if text.isascii() and text.isprintable() and "\\" not in text:
+        return text
     return "".join(_shown(char) for char in text)
 
 

@@ -36,6 +36,9 @@ class TaskState(StrEnum):
     TIMED_OUT = "timed_out"
     CANCELED = "canceled"
 
+    __hash__ = str.__hash__
+    """That of enums is written in Python, and a state is looked up at every move."""
+
     @property
     def is_final(self) -> bool:
         """True for the four states that never change again."""
@@ -63,6 +66,8 @@ class Trigger(StrEnum):
     TIME_OUT = "time_out"
     CANCEL = "cancel"
     GIVE_BACK = "give_back"
+
+    __hash__ = str.__hash__
 
 
 _S, _T = TaskState, Trigger
