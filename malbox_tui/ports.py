@@ -530,3 +530,41 @@ class Client(Protocol):
         A place of another engine, or one too old to be served, begins with a `Gap`. Ends when the engine stops.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Away:
+    """An engine that can't be reached: since when (seconds since the epoch, this host's clock), why, in words, and in how many seconds
+    it is tried again (None: it is being tried)."""
+
+    since: float
+    problem: str
+    retry_in_s: float | None = None
+
+
+class Attachment(Protocol):
+    """What a console knows of its way to an engine that runs elsewhere."""
+
+    @property
+    def place(self) -> str:
+        """Who is attached where: `ana@sbx-01`."""
+        ...
+
+    @property
+    def read_only(self) -> bool:
+        """Whether this console may only look."""
+        ...
+
+    @property
+    def away(self) -> Away | None:
+        """None while there is a connection."""
+        ...
+
+    @property
+    def contacts(self) -> int:
+        """How often a connection was made: a higher number than before means that news may have been missed."""
+        ...
+
+    def hurry(self) -> None:
+        """Try to connect at once, if that is waited with."""
+        ...

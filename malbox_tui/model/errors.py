@@ -88,6 +88,10 @@ class DataFolderInUse(MalboxError):
         )
 
 
+class SocketUnavailable(MalboxError):
+    """The control socket can't be made; the message says why, and what to do."""
+
+
 class SampleMissing(MalboxError):
     """The quarantine holds no content with this sum."""
 
@@ -173,3 +177,18 @@ class EngineStopped(MalboxError):
 
     def __init__(self) -> None:
         super().__init__("The engine has stopped. Start malbox-tui again; waiting tasks are kept.")
+
+
+class Disconnected(MalboxError):
+    """An engine that runs elsewhere can't be asked. `since` (a time of day; empty: it never could) and `problem` are in words."""
+
+    def __init__(self, where: str, problem: str, since: str = "", remedy: str = "") -> None:
+        self.where = where
+        self.problem = problem
+        self.since = since
+        asked = f"Not connected to {where} since {since}" if since else f"The engine at {where} can't be asked"
+        super().__init__(f"{asked}: {problem}. {remedy or 'Try again when the connection is back.'}")
+
+
+class EngineMismatch(MalboxError):
+    """The engine that runs elsewhere and this program don't understand each other."""
