@@ -86,7 +86,7 @@ def sample_query(name: SampleName, options: SubmissionOptions) -> str:
 
 
 def parse_sample_query(query: bytes) -> tuple[SampleName, SubmissionOptions]:
-    """What `sample_query` wrote, from the bytes after the question mark. Raises `MalboxError`, with a sentence, when it is malformed."""
+    """What `sample_query` wrote, from the bytes after the question mark. Raises `MalboxError` when it is malformed."""
     parts: dict[str, bytes] = {}
     texts: dict[str, str | list[str]] = {}
     for field, value in query_pairs(query):

@@ -1,0 +1,66 @@
+"""Commands and submissions. Their actor is who the kernel says is there; what a request says of itself only makes it less."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from malbox_tui.model.commands import Command, CommandOutcome
+from malbox_tui.model.errors import MalboxError
+from malbox_tui.model.submission import Receipt
+from malbox_tui.remote import asking, listing
+from malbox_tui.remote.answers import in_json, malformed
+from malbox_tui.remote.bounds import MAX_TEXT_CHARS
+from malbox_tui.remote.link import Link
+from malbox_tui.remote.operations import BODY_PROBLEMS, UPLOAD_PROBLEMS, Operation
+from malbox_tui.remote.protocol import Order
+from malbox_tui.remote.sample_query import parse_sample_query
+from malbox_tui.remote.served import Counter
+from malbox_tui.remote.uploads import Upload
+
+
+class Doing:
+    """Everything that changes something."""
+
+    def __init__(self, counter: Counter) -> None:
+        self._counter = counter
+
+    def operations(self) -> tuple[Operation, ...]:
+        """Commands and samples."""
+        command, sample = "Carry out a command; a refused one is an outcome too", "Submit a sample: its content is the body"
+        return (
+            Operation("POST", "/v1/commands", command, self.command, CommandOutcome, body=Order, problems=BODY_PROBLEMS),
+            Operation(
+                "POST",
+                "/v1/samples",
+                sample,
+                self.sample,
+                Receipt,
+                parameters=listing.SAMPLE,
+                streams=True,
+                problems=UPLOAD_PROBLEMS,
+            ),
+        )
+
+    async def command(self, request: Request) -> Response:
+        """`CommandOutcome`."""
+        asking.refuse_read_only(request)
+        order: Order = await asking.read_json(request, Order, self._counter.bounds)
+        if len(order.key) > MAX_TEXT_CHARS:
+            raise malformed(f"A key has at most {MAX_TEXT_CHARS} characters.")
+        asking.bound_ids(getattr(order.action, "task_ids", ()))
+        peer = Link.of(request.scope).peer
+        key = f"{peer.uid}/{order.key}" if order.key else ""  # nobody is answered with what another's command did
+        command = Command(action=order.action, actor=peer.name, key=key, origin=asking.origin_of(request))
+        return in_json(await self._counter.client.do(command))
+
+    async def sample(self, request: Request) -> Response:
+        """`Receipt`."""
+        asking.refuse_read_only(request)
+        try:
+            name, options = parse_sample_query(request.scope["query_string"])
+        except MalboxError as exc:
+            raise malformed(str(exc)) from exc
+        limit_bytes = self._counter.served.max_sample_bytes()
+        asking.refuse_declared(request, limit_bytes, "The sample")
+        return in_json(await Upload(request, self._counter.bounds, limit_bytes).submit(self._counter.client, name, options))

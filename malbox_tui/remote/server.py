@@ -1,0 +1,81 @@
+"""An engine served on a listening socket: connections in, answers out, and an end that waits for nobody for long.
+
+It belongs to one event loop, which is not the engine's: a burst of requests shares with the engine only what all threads share.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from uvicorn.config import Config
+
+from malbox_tui.remote.application import make_application
+from malbox_tui.remote.bounds import Bounds
+from malbox_tui.remote.connection import Connection, Door
+from malbox_tui.remote.peers import Admission
+from malbox_tui.remote.presence import Presence
+from malbox_tui.remote.relay import Relay
+from malbox_tui.remote.served import Counter, Served
+
+log = logging.getLogger(__name__)
+
+BACKLOG = 512
+"""So many may wait to be let in (listen(2))."""
+LEAVE_S = 2.0
+"""How long answers that are under way may take when the server ends."""
+
+
+@asynccontextmanager
+async def serving(
+    served: Served, listener: socket.socket, gid: int | None = None, bounds: Bounds | None = None
+) -> AsyncIterator[Callable[[], int]]:
+    """While entered, `listener` (bound, and closed at the end) is served; gives a function that counts the connections.
+
+    Root, this process's user and who is in the group `gid` may ask. At the end streams are told that the engine ends if it did; what is
+    not done within `LEAVE_S` is cut. Raises `EngineStopped` when there is no engine to serve.
+    """
+    limits = bounds or Bounds()
+    relay = Relay(served.client, limits.lines, limits.line_bytes)
+    await relay.begin()
+    app = make_application(Counter(served, relay, Presence(), limits))
+    config = Config(
+        app,
+        lifespan="off",
+        ws="none",
+        interface="asgi3",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        timeout_keep_alive=limits.idle_s,
+    )
+    config.load()
+    door = Door(config, Admission(os.getuid(), gid), limits)
+    async with asyncio.TaskGroup() as services:
+        following = services.create_task(relay.run(), name="relay")
+        server = await asyncio.get_running_loop().create_server(lambda: Connection(door), sock=listener, backlog=BACKLOG)
+        try:
+            yield lambda: len(door.state.connections)
+        finally:
+            server.close()
+            await _leave(door)
+            following.cancel()
+
+
+async def _leave(door: Door) -> None:
+    """End all connections: idle ones at once, the others when they have their answer or the time is over."""
+    connections: list[Connection] = list(door.state.connections)  # type: ignore[arg-type]
+    for connection in connections:
+        connection.shutdown()
+    gone = [connection.gone for connection in connections if connection.gone is not None]
+    if gone:
+        await asyncio.wait(gone, timeout=LEAVE_S)
+    for connection in connections:
+        connection.transport.abort()
+    if gone:
+        await asyncio.wait(gone)

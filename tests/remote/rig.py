@@ -1,0 +1,110 @@
+"""A real engine in its thread, on real stores, served on a real socket; only its plugins are scripted."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from malbox_tui.config.folders import DataFolders
+from malbox_tui.config.settings import GeneralSettings, IntakeSettings, Settings
+from malbox_tui.engine.clock import SystemClock
+from malbox_tui.engine.engine import Adapters, Engine
+from malbox_tui.engine.tracker import TaskTracker
+from malbox_tui.model.commands import ShutdownMode
+from malbox_tui.ports import Client
+from malbox_tui.remote.bounds import Bounds
+from malbox_tui.remote.served import ReadActions, Served
+from malbox_tui.remote.server import serving
+from malbox_tui.remote.socket_file import listening
+from malbox_tui.runtime.engine_thread import EngineThread
+from malbox_tui.store.quarantine import CartQuarantine
+from malbox_tui.store.results import FileResultStore
+from malbox_tui.store.sqlite import SqliteStore
+from tests.remote.asker import Asker
+from tests.support.scripted import ScriptedRunner
+
+MAX_SAMPLE_BYTES = 256 * 1024
+
+
+@dataclass
+class ServerRig:
+    """A served engine. `connections` counts those that are open."""
+
+    folders: DataFolders
+    thread: EngineThread
+    connections: Callable[[], int]
+
+    @property
+    def client(self) -> Client:
+        return self.thread.client
+
+    @property
+    def socket(self) -> Path:
+        return self.folders.control_socket
+
+    @asynccontextmanager
+    async def asker(self, **headers: str) -> AsyncIterator[Asker]:
+        """A connection to ask on."""
+        asker = await Asker.connect(self.socket, headers)
+        try:
+            yield asker
+        finally:
+            asker.cut()
+
+    async def until_connections(self, number: int) -> None:
+        """Wait for the server to notice that so many are open."""
+        async with asyncio.timeout(30):
+            while self.connections() != number:
+                await asyncio.sleep(0)  # noqa: TID251 - one step of the loop
+
+
+def engine_in(folders: DataFolders, runner: ScriptedRunner, settings: Settings) -> EngineThread:
+    """An engine that has started; `paused` workers take nothing."""
+
+    def build() -> Engine:
+        services = TaskTracker()
+        return Engine(
+            settings,
+            Adapters(
+                store=SqliteStore(folders.store, services.spawn),
+                quarantine=CartQuarantine(folders.quarantine),
+                results=FileResultStore(folders.results),
+                runner=runner,
+                wall=SystemClock(),
+                free_bytes=lambda: 12345,
+            ),
+        )
+
+    thread = EngineThread(build, lambda: None)
+    thread.start()
+    return thread
+
+
+@asynccontextmanager
+async def served(
+    folder: Path,
+    *,
+    workers: int = 0,
+    bounds: Bounds | None = None,
+    runner: ScriptedRunner | None = None,
+    actions: ReadActions | None = None,
+) -> AsyncIterator[ServerRig]:
+    """A served engine in an empty folder, with so many workers; none: its tasks stay as they are."""
+    folders = DataFolders.under(folder)
+    folders.create()
+    settings = Settings(
+        general=GeneralSettings(min_workers=workers, max_workers=workers),
+        intake=IntakeSettings(max_sample_bytes=MAX_SAMPLE_BYTES),
+    )
+    thread = engine_in(folders, runner or ScriptedRunner(), settings)
+    try:
+        what = Served(thread.client, "1.2.3", lambda: settings.intake.max_sample_bytes, actions)
+        with listening(folders.control_socket) as listener:
+            async with serving(what, listener, bounds=bounds) as connections:
+                yield ServerRig(folders, thread, connections)
+    finally:
+        thread.stop(ShutdownMode.GIVE_BACK)
+        await asyncio.to_thread(thread.join)
