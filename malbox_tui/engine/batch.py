@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from malbox_tui.engine import clock
 from malbox_tui.engine.tracker import TaskTracker
@@ -155,16 +156,28 @@ class Batch:
 
     async def _give_back(self, acquiring: asyncio.Task[PluginBench]) -> None:
         """Whatever fails here is no fault of any one of these tasks, and none of them may be lost with it."""
-        for work in (self._running, acquiring):
-            if work is not None and not work.done():
-                work.cancel()
-                await asyncio.wait({work})
-        if acquiring.cancelled() or acquiring.exception() is not None:
-            return
         try:
-            await self._runner.release(acquiring.result())
+            await _ended(self._running, acquiring)
+        finally:
+            # Also when the engine's end cuts this: no bench is given back while something runs on it.
+            await _ended(self._running, acquiring)
+            if not acquiring.cancelled() and acquiring.exception() is None:
+                await self._release(acquiring.result())
+
+    async def _release(self, bench: PluginBench) -> None:
+        try:
+            await self._runner.release(bench)
         except Exception:
             log.exception("the bench of a batch could not be given back")
+
+
+async def _ended(*works: asyncio.Task[Any] | None) -> None:
+    """Cut what still goes on, and wait until it has ended."""
+    for work in works:
+        if work is not None and not work.done():
+            if not work.cancelling():
+                work.cancel()
+            await asyncio.wait({work})
 
 
 def _give(answer: asyncio.Future[Findings | None], found: Findings | MalboxError) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from malbox_tui.engine import clock
@@ -10,7 +12,7 @@ from malbox_tui.model.events import TaskCompleted, WorkerStopped
 from malbox_tui.model.limits import UNLIMITED, ResourceLimits
 from malbox_tui.model.task import TaskState
 from malbox_tui.model.worker import StopReason, WorkerState
-from malbox_tui.ports import PluginBench
+from malbox_tui.ports import BatchMember, PluginBench
 from malbox_tui.store.memory import MemoryStore
 from tests.support.rig import EngineRig, ScriptedRunner, batching, states, survivor, with_engine
 
@@ -137,3 +139,29 @@ def test_a_stop_that_hardens_while_a_batch_drains_gives_the_rest_back() -> None:
 
     rig = with_engine(test, groups=[BATCH], runner=runner(), stop=None)
     assert [task.state for task in rig.store._tasks.values()] == [T.COMPLETED, T.PENDING, T.PENDING, T.PENDING]
+
+
+class DiesSlowly(ScriptedRunner):
+    """Is still at it for some time when it is cut."""
+
+    at_work_at_the_end = False
+    """Its bench had been given back before it ended."""
+
+    async def work_on_all(self, members: Sequence[BatchMember]) -> None:
+        try:
+            await super().work_on_all(members)
+        finally:
+            await clock.sleep(5.0)
+            self.at_work_at_the_end = self.benches_out == 0
+
+
+def test_the_end_of_the_engine_gives_no_bench_back_while_something_runs_on_it_and_each_afterwards() -> None:
+    async def test(rig: EngineRig) -> None:
+        await rig.add("one", "two", "three", "four")
+        await rig.until(lambda: bool(rig.runner.running))
+        rig.engine.stop(ShutdownMode.GIVE_BACK)
+
+    plugins = DiesSlowly(hangs={1, 2, 3, 4}, together=True)
+    with_engine(test, groups=[BATCH], runner=plugins, stop=None, leaves=True)
+    assert plugins.benches_out == 0
+    assert not plugins.at_work_at_the_end
