@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 import pytest
 
+from malbox_tui.config.settings import AnalysisSettings
 from malbox_tui.engine import clock
 from malbox_tui.model.commands import ResizeGroup, ShutdownMode
 from malbox_tui.model.events import TaskCompleted, WorkerStopped
@@ -141,27 +143,27 @@ def test_a_stop_that_hardens_while_a_batch_drains_gives_the_rest_back() -> None:
     assert [task.state for task in rig.store._tasks.values()] == [T.COMPLETED, T.PENDING, T.PENDING, T.PENDING]
 
 
-class DiesSlowly(ScriptedRunner):
-    """Is still at it for some time when it is cut."""
+class EndsLate(ScriptedRunner):
+    """Is still at it for some time when it has told what it found, also when it is cut."""
 
-    at_work_at_the_end = False
-    """Its bench had been given back before it ended."""
+    given_back_early = False
 
     async def work_on_all(self, members: Sequence[BatchMember]) -> None:
+        await super().work_on_all(members)
         try:
-            await super().work_on_all(members)
-        finally:
+            await clock.sleep(1e6)
+        except asyncio.CancelledError:
             await clock.sleep(5.0)
-            self.at_work_at_the_end = self.benches_out == 0
+            self.given_back_early = self.benches_out == 0
+            raise
 
 
-def test_the_end_of_the_engine_gives_no_bench_back_while_something_runs_on_it_and_each_afterwards() -> None:
+def test_the_end_of_the_engine_gives_each_bench_back_and_none_while_something_runs_on_it() -> None:
     async def test(rig: EngineRig) -> None:
         await rig.add("one", "two", "three", "four")
-        await rig.until(lambda: bool(rig.runner.running))
-        rig.engine.stop(ShutdownMode.GIVE_BACK)
+        rig.engine.stop(ShutdownMode.DRAIN)
 
-    plugins = DiesSlowly(hangs={1, 2, 3, 4}, together=True)
-    with_engine(test, groups=[BATCH], runner=plugins, stop=None, leaves=True)
-    assert plugins.benches_out == 0
-    assert not plugins.at_work_at_the_end
+    plugins = EndsLate()
+    rig = with_engine(test, groups=[BATCH], runner=plugins, analysis=AnalysisSettings(stopping_timeout_s=2.0), stop=None)
+    assert [task.state for task in rig.store._tasks.values()] == [T.COMPLETED] * 4
+    assert (plugins.batches, plugins.given_back_early) == ([[1, 2, 3, 4]], False)
