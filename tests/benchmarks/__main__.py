@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from tests.benchmarks import console, cost, machine, pending, side_by_side, sqlite_writers, usr_bin
+from tests.benchmarks import batches, console, cost, machine, pending, side_by_side, sqlite_writers, usr_bin
 from tests.benchmarks.figures import Figure
 
 GROUPS: dict[str, list[Callable[[], Iterator[Figure]]]] = {
@@ -21,6 +21,7 @@ GROUPS: dict[str, list[Callable[[], Iterator[Figure]]]] = {
         sqlite_writers.measure,
         partial(machine.measure_load, "after"),
     ],
+    "batches": [batches.measure],
     "usr-bin": [usr_bin.measure],
     "console": [console.measure],
 }

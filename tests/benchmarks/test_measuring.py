@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.benchmarks import cost, debian, ours, pending, side_by_side, sqlite_writers
+from tests.benchmarks import batches, cost, debian, ours, pending, side_by_side, sqlite_writers
 from tests.benchmarks.filled_store import fill
 from tests.benchmarks.fresh_process import MeasurementFailed, in_a_fresh_process
 from tests.benchmarks.side_by_side import PEERS, Peer
@@ -89,6 +89,12 @@ def test_tasks_in_front_are_measured_and_those_behind_still_wait(tmp_path: Path)
 def test_both_prototypes_of_a_writer_commit(writer: type[sqlite_writers.ThreadWriter]) -> None:
     wall_us, processor_us = sqlite_writers.task_us(writer, 20)
     assert wall_us > 0 < processor_us
+
+
+def test_files_are_analysed_one_by_one_and_in_batches() -> None:
+    figures = list(batches.measure(files=4, rounds=1))
+    assert [figure.unit for figure in figures] == ["files/s", "ms/file"] * 4
+    assert all(figure.value for figure in figures)
 
 
 def test_a_measurement_in_a_process_of_its_own_returns_its_result_or_its_last_words() -> None:
