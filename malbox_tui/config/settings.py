@@ -26,6 +26,7 @@ __all__ = [
     "MachineSettings",
     "MachinerySettings",
     "PluginSettings",
+    "ServeSettings",
     "Settings",
     "WorkerSettings",
 ]
@@ -117,6 +118,14 @@ class PluginSettings(SettingsTable, frozen=True, kw_only=True):
     `confidence` ("low", "medium", "high"). The other built-in plugins have no options."""
 
 
+class ServeSettings(SettingsTable, frozen=True, kw_only=True):
+    """[serve]: the socket of `malbox-tui serve`."""
+
+    group: Annotated[str, msgspec.Meta(max_length=64)] = ""
+    """The name of a group of this host whose members may use the socket too, and see and do everything there; empty: nobody but you and
+    root."""
+
+
 class GroupSettings(msgspec.Struct, frozen=True, kw_only=True):
     """One worker group as it starts.
 
@@ -152,6 +161,7 @@ class Settings(SettingsTable, frozen=True, kw_only=True):
     analysis: AnalysisSettings = AnalysisSettings()
     confinement: ConfinementSettings = ConfinementSettings()
     plugins: PluginSettings = PluginSettings()
+    serve: ServeSettings = ServeSettings()
 
     def groups(self) -> tuple[GroupSettings, ...]:
         """All worker groups: `default` first, then the others in the order of the file."""

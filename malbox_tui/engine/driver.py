@@ -56,6 +56,10 @@ class Driver:
         self._limits = limits
         self._critical_s = critical_s
 
+    def reload(self, critical_s: float) -> None:
+        """From now on attempts that begin may take so long in all."""
+        self._critical_s = critical_s
+
     async def drive(self, worker: Worker, assignment: Assignment) -> Served:
         """Drive an assignment to its end. Raises what kept a broken attempt from being put right: its lease runs out instead."""
         entry, token, lease = assignment.entry, assignment.token, assignment.lease

@@ -106,11 +106,12 @@ class Engine:
         )
         stores = Stores(adapters.store, adapters.quarantine, adapters.results, self._health)
         self._recovery = Recovery(adapters.store, self._lifecycle, adapters.results, self._health, settings.analysis.max_crashes)
+        self._executor = Executor(
+            stores, adapters.runner, self._machines, self._tracker, settings.analysis, settings.machinery.max_attempts
+        )
         self._driver = Driver(
             lifecycle=self._lifecycle,
-            executor=Executor(
-                stores, adapters.runner, self._machines, self._tracker, settings.analysis, settings.machinery.max_attempts
-            ),
+            executor=self._executor,
             recovery=self._recovery,
             store=adapters.store,
             health=self._health,
@@ -217,6 +218,24 @@ class Engine:
             self._alarms.append(clock.alarm(self._settings.analysis.cancel_grace_s + STOP_MARGIN_S, self._cut_what_is_left))
         if self._stop_asked is not None and not self._stop_asked.done():
             self._stop_asked.set_result(None)
+
+    def reload(self, settings: Settings) -> None:
+        """Go on with other limits of worker groups, other time limits of analyses and another limit of samples.
+
+        Everything else of `settings` has to be as it was. What is under way keeps the limits that it began with.
+        """
+        if self._closed:
+            return
+        former = {group.name: (group.min_workers, group.max_workers) for group in self._settings.groups()}
+        self._settings = settings
+        self._submissions.reload(settings.intake.max_sample_bytes, settings.analysis)
+        self._executor.reload(settings.analysis)
+        self._driver.reload(settings.analysis.critical_timeout_s)
+        for group in settings.groups():
+            limits = (group.min_workers, group.max_workers)
+            if former[group.name] != limits:
+                self._pool.resize(group.name, *limits)
+                self._pool.groups[group.name].saved = limits
 
     def announce(self, body: news.EventBody) -> None:
         """Tell news that belongs to no task's move, and store it unless it is passing."""

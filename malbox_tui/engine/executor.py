@@ -103,6 +103,10 @@ class Executor:
         self._settings = settings
         self._max_machine_failures = max_machine_failures
 
+    def reload(self, settings: AnalysisSettings) -> None:
+        """From now on these time limits are set for stages that begin."""
+        self._settings = settings
+
     async def run(self, attempt: Attempt) -> PendingEntry | None:
         """Drive a claimed task to its end, or back: then what is to be queued again is returned.
 

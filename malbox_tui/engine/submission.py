@@ -42,6 +42,11 @@ class SubmissionDesk:
         self._max_sample_bytes = max_sample_bytes
         self._settings = settings
 
+    def reload(self, max_sample_bytes: int, settings: AnalysisSettings) -> None:
+        """From now on samples may be so large, and tasks that are made get these times."""
+        self._max_sample_bytes = max_sample_bytes
+        self._settings = settings
+
     async def submit(
         self, offers: AsyncIterator[Offer], options: SubmissionOptions, on_receipt: Callable[[Receipt], None] | None
     ) -> Account:

@@ -11,7 +11,9 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 
+from malbox_tui.config.settings import Settings
 from malbox_tui.engine.engine import Engine
 from malbox_tui.model.commands import ShutdownMode
 from malbox_tui.model.errors import EngineStopped
@@ -62,6 +64,16 @@ class EngineThread:
         except RuntimeError:
             log.debug("asked to stop after the end")
 
+    def reload(self, settings: Settings) -> None:
+        """Have the engine go on with these (see `Engine.reload`); returns at once."""
+        with suppress(RuntimeError):  # it has ended
+            self._loop.call_soon_threadsafe(self._reload, settings)
+
+    def ask_alive(self, answer: Callable[[], None]) -> None:
+        """Have `answer` called on the engine's loop: it comes as soon as the loop has time, and never when it hangs."""
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(answer)
+
     def join(self, timeout_s: float | None = None) -> bool:
         """Wait for the engine's end; False if it still lives after `timeout_s` seconds."""
         self._thread.join(timeout_s)
@@ -70,6 +82,10 @@ class EngineThread:
     def _stop(self, mode: ShutdownMode, within_s: float | None) -> None:
         if self._engine is not None:
             self._engine.stop(mode, within_s)
+
+    def _reload(self, settings: Settings) -> None:
+        if self._engine is not None:
+            self._engine.reload(settings)
 
     def _live(self) -> None:
         try:

@@ -1,0 +1,59 @@
+"""What differs between two configurations, and what a running engine takes over."""
+
+from __future__ import annotations
+
+from malbox_tui.config.changes import changes, with_live
+from malbox_tui.config.settings import AnalysisSettings, GeneralSettings, IntakeSettings, PluginSettings, Settings, WorkerSettings
+
+
+def told(before: Settings, after: Settings) -> dict[str, bool]:
+    return {str(change): change.is_live for change in changes(before, after)}
+
+
+def test_nothing_differs_from_itself() -> None:
+    assert changes(Settings(), Settings()) == ()
+
+
+def test_each_key_that_differs_is_told_with_both_values() -> None:
+    after = Settings(
+        general=GeneralSettings(max_workers=6, idle_timeout_ms=5),
+        analysis=AnalysisSettings(timeout_s=10, lease_s=4),
+        intake=IntakeSettings(max_sample_bytes=7),
+        plugins=PluginSettings(disabled=("digests",)),
+    )
+    assert told(Settings(), after) == {
+        "general.max_workers: 4 → 6": True,
+        "general.idle_timeout_ms: 60000 → 5": False,
+        "intake.max_sample_bytes: 536870912 → 7": True,
+        "analysis.timeout_s: 300.0 → 10": True,
+        "analysis.lease_s: 30.0 → 4": False,
+        'plugins.disabled: [] → ["digests"]': False,
+    }
+
+
+def test_groups_are_told_apart_by_name_whatever_their_order() -> None:
+    a, b = WorkerSettings(name="a"), WorkerSettings(name="b")
+    more = WorkerSettings(name="b", max_workers=9, min_workers=2)
+    assert told(Settings(workers=(a, b)), Settings(workers=(more, a))) == {
+        "workers.b.min_workers: 0 → 2": True,
+        "workers.b.max_workers: (none) → 9": True,
+    }
+
+
+def test_a_group_that_came_or_went_is_for_the_next_start() -> None:
+    a = Settings(workers=(WorkerSettings(name="a"),))
+    assert told(a, Settings()) == {"workers.a: (a table) → (none)": False}
+    assert told(Settings(), a) == {"workers.a: (none) → (a table)": False}
+
+
+def test_only_what_can_be_taken_over_is() -> None:
+    after = Settings(
+        general=GeneralSettings(max_workers=6, idle_timeout_ms=5),
+        analysis=AnalysisSettings(timeout_s=10, lease_s=4),
+        workers=(WorkerSettings(name="a", min_workers=1, priority=9), WorkerSettings(name="new")),
+    )
+    assert with_live(Settings(workers=(WorkerSettings(name="a"),)), after) == Settings(
+        general=GeneralSettings(max_workers=6),
+        analysis=AnalysisSettings(timeout_s=10),
+        workers=(WorkerSettings(name="a", min_workers=1),),
+    )
