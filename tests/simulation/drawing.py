@@ -137,7 +137,7 @@ def _settings(chance: Random, machines: tuple[MachineSettings, ...]) -> Settings
     low, high = _limits(chance)
     return Settings(
         general=GeneralSettings(min_workers=low, max_workers=high, idle_timeout_ms=chance.choice((500, 1000, 3000, 60_000))),
-        workers=tuple(_group(chance, name) for name in ("alpha", "beta")[: chance.choice((0, 0, 1, 2))]),
+        workers=tuple(_group(chance, name) for name in ("alpha", "beta")[: chance.choice((0, 1, 1, 2))]),
         machines=machines,
         machinery=MachinerySettings(
             max_starting=chance.choice((1, 2, 8)),
@@ -151,12 +151,12 @@ def _settings(chance: Random, machines: tuple[MachineSettings, ...]) -> Settings
 
 def _analysis(chance: Random) -> AnalysisSettings:
     """Limits that are far away, or so near that one of them is reached."""
-    timeout_s = chance.choice((2.0, 8.0, 20.0))
+    timeout_s = chance.choice((2.0, 2.0, 8.0, 20.0))
     return AnalysisSettings(
         timeout_s=timeout_s,
-        critical_timeout_s=chance.choice((1800.0, 1800.0, timeout_s + 0.5, timeout_s + 5.0)),
-        initializing_timeout_s=chance.choice((120.0, 120.0, 1.5)),
-        preparing_timeout_s=chance.choice((900.0, 900.0, 1.5, 4.0)),
+        critical_timeout_s=chance.choice((1800.0, timeout_s + 0.5, timeout_s + 0.5)),
+        initializing_timeout_s=chance.choice((120.0, 1.5)),
+        preparing_timeout_s=chance.choice((900.0, 900.0, 1.5)),
         stopping_timeout_s=chance.choice((60.0, 60.0, 1.0)),
         enforce_timeout=chance.random() < 0.1,
         cancel_grace_s=chance.choice((0.5, 2.0)),
@@ -173,7 +173,7 @@ def _limits(chance: Random) -> tuple[int, int]:
 
 def _group(chance: Random, name: str) -> WorkerSettings:
     low, high = _limits(chance)
-    batch_size = chance.choice((1, 1, 2, 3, 8))
+    batch_size = chance.choice((1, 1, 2, 2, 3, 8))
     return WorkerSettings(
         name=name,
         execution_mode=ExecutionMode.SINGLE if batch_size == 1 else ExecutionMode.BATCH,
@@ -196,6 +196,9 @@ def _epoch(chance: Random, settings: Settings, contents: int) -> Epoch:
     actions += [(_moment(chance, length_s), _action(chance, settings, contents)) for _ in range(chance.randint(6, 28))]
     actions += [(_moment(chance, length_s), Inject(chance.choice(_INJECTED))) for _ in range(chance.randint(3, 12))]
     actions += _scene(chance, settings, contents, length_s)
+    if any(group.batch_size > 1 for group in settings.groups()):
+        static = replace(_submit(chance, settings, contents, RequirementClass()), again=True)
+        actions += [(_moment(chance, length_s), static) for _ in range(3)]
     actions.sort(key=lambda timed: timed[0])
     return Epoch(settings, tuple(actions), _ending(chance, length_s))
 
@@ -210,6 +213,7 @@ def _scene(chance: Random, settings: Settings, contents: int, length_s: float) -
         ((0.0, dynamic), (0.5, Cancel(where, TaskState.PREPARING_RESOURCES, 1, expecting=False, twice=False))),
         ((0.0, dynamic), (1.5, Cancel(where, TaskState.PREPARING_RESOURCES, 1, expecting=False, twice=False))),
         ((0.0, Inject(Fault.GUEST_REFUSES)), (0.0, dynamic)),
+        ((0.0, Inject(Fault.OUTPUT_TORN)), (0.0, dynamic)),
         ((0.0, Inject(Fault.OUTPUT_TORN)), (0.0, dynamic)),
         ((0.0, dynamic), (2.5, Cancel(where, TaskState.RUNNING, 3, expecting=False, twice=True))),
         (
@@ -259,6 +263,7 @@ def _ending(chance: Random, length_s: float) -> Crash | Stop:
 _SELDOM = (
     Fault.GUEST_REFUSES,
     Fault.GUEST_POWERED_OFF,
+    Fault.GUEST_LOST_IN_EXECUTE,
     Fault.SAMPLE_NEVER_ENDS,
     Fault.OUTPUT_FLOODS,
     Fault.OUTPUT_TORN,
@@ -267,7 +272,15 @@ _SELDOM = (
     Fault.RESULTS_SLOW,
 )
 """What chance alone reaches too rarely."""
-_RAREST = (Fault.OUTPUT_FLOODS, Fault.OUTPUT_TORN, Fault.OUTPUT_TORN, Fault.GUEST_REFUSES, Fault.PLUGIN_DEAF)
+_RAREST = (
+    Fault.OUTPUT_FLOODS,
+    Fault.OUTPUT_TORN,
+    Fault.OUTPUT_TORN,
+    Fault.OUTPUT_TORN,
+    Fault.GUEST_LOST_IN_EXECUTE,
+    Fault.GUEST_REFUSES,
+    Fault.PLUGIN_DEAF,
+)
 _INJECTED = (*GUEST_FAULTS, *BENCH_FAULTS, *Fault, *_SELDOM, *_SELDOM, *_SELDOM, *_RAREST, *_RAREST, *_RAREST)
 
 _WEIGHTS: tuple[tuple[type, int], ...] = (

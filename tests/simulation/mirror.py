@@ -97,8 +97,10 @@ class Mirror:
             case news.TaskCompleted() | news.TaskFailed() | news.TaskTimedOut() | news.TaskCanceled():
                 told = self._move(body, _ENDS[type(body)])
                 told.ended_by, told.reason, told.verdict = body.ended_by, body.reason, body.verdict
-                self.hits[hits.limit(body.ended_by)] += body.ended_by in hits.LIMITS
-                self.hits[hits.WATCHED] += " was watched for the whole " in body.reason
+                if body.ended_by in hits.LIMITS:
+                    self.hits[hits.limit(body.ended_by)] += 1
+                if " was watched for the whole " in body.reason:
+                    self.hits[hits.WATCHED] += 1
                 told.crashes = None
             case _:
                 pass
