@@ -75,11 +75,11 @@ class Hierarchy:
 
     def memory_kills(self, group: Path) -> int:
         """How many processes of the group were killed at its memory limit so far; 0 when that can't be told."""
-        return _counter(group / ("memory.oom_control" if self.version == 1 else "memory.events"), "oom_kill")
+        return _counter(group, "memory.oom_control" if self.version == 1 else "memory.events", "oom_kill")
 
     def refused_forks(self, group: Path) -> int:
         """How many processes and threads the group could not have at its limit so far; 0 when that can't be told."""
-        return _counter(group / "pids.events", "max")
+        return _counter(group, "pids.events", "max")
 
 
 def entering(groups: Sequence[Path]) -> tuple[str, ...]:
@@ -181,10 +181,20 @@ def _write_if_there(path: Path, value: int | str) -> None:
         _write(path, value)
 
 
-def _counter(path: Path, name: str) -> int:
-    with suppress(OSError, ValueError):
-        for line in path.read_text().splitlines():
-            key, _, value = line.partition(" ")
-            if key == name:
-                return int(value)
+def _counter(group: Path, file: str, name: str) -> int:
+    """Read at each run of a plugin, on the loop: without what `Path` and text files do besides."""
+    try:
+        descriptor = os.open(f"{group}/{file}", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return 0
+    try:
+        content = os.read(descriptor, 4096)
+    except OSError:
+        return 0
+    finally:
+        os.close(descriptor)
+    for line in content.decode("ascii", "replace").splitlines():
+        key, _, value = line.partition(" ")
+        if key == name and value.isdecimal():
+            return int(value)
     return 0
