@@ -10,7 +10,7 @@ from typing import Annotated
 
 from cyclopts import App, CycloptsError, Parameter, UnusedCliTokensError
 
-from malbox_tui.cli import analyze, completion, config, console, doctor, tasks
+from malbox_tui.cli import analyze, completion, config, console, doctor, serve, tasks
 from malbox_tui.cli.options import GlobalOptions, split_leading
 from malbox_tui.cli.output import OutputClosed, abandon_stdout, prepare_streams, tell
 from malbox_tui.cli.text import sentence
@@ -39,6 +39,7 @@ def make_app(tokens: Sequence[str] = ()) -> App:
         result_action="return_value",
     )
     app.command(analyze.analyze, usage="Usage: malbox-tui analyze [OPTIONS] [PATH...]")
+    app.command(serve.serve)
     app.command(tasks.tasks)
     app.command(tasks.task)
     app.command(doctor.doctor)

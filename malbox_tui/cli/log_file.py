@@ -7,6 +7,7 @@ import os
 import threading
 from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
+from pathlib import Path
 
 from malbox_tui.cli.text import sentence
 from malbox_tui.config.folders import DataFolders
@@ -19,8 +20,13 @@ _MAX_BYTES = 5 * 1024 * 1024
 _KEPT_FILES = 3
 
 
-class _PrivateFile(RotatingFileHandler):
+class PrivateFile(RotatingFileHandler):
     """For the owner alone: it holds names. That it can't be written is nothing to disturb the terminal for."""
+
+    @classmethod
+    def at(cls, path: Path) -> PrivateFile:
+        """The one at `path`, of which a few former ones are kept. Raises OSError."""
+        return cls(path, maxBytes=_MAX_BYTES, backupCount=_KEPT_FILES, encoding="utf-8", errors="backslashreplace")
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's name
         """The record is lost."""
@@ -43,7 +49,7 @@ def log_to_file(folders: DataFolders, level: str) -> None:
     """
     path = folders.logs / "malbox-tui.log"
     try:
-        handler = _PrivateFile(path, maxBytes=_MAX_BYTES, backupCount=_KEPT_FILES, encoding="utf-8", errors="backslashreplace")
+        handler = PrivateFile.at(path)
     except OSError as exc:
         raise StoreError(f"The log file {shown_path(path)} can't be written: {exc.strerror or exc}.") from exc
     handler.setFormatter(_SafeFormatter("%(asctime)s %(levelname)s %(name)s [%(process)d] %(message)s"))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
+
 from starlette.requests import Request
 from starlette.responses import Response
 
 from malbox_tui.model.commands import Command, CommandOutcome
 from malbox_tui.model.errors import MalboxError
+from malbox_tui.model.sample import visible
 from malbox_tui.model.submission import Receipt
 from malbox_tui.remote import asking, listing
 from malbox_tui.remote.answers import in_json, malformed
@@ -17,6 +20,8 @@ from malbox_tui.remote.protocol import Order
 from malbox_tui.remote.sample_query import parse_sample_query
 from malbox_tui.remote.served import Counter
 from malbox_tui.remote.uploads import Upload
+
+log = logging.getLogger(__name__)
 
 
 class Doing:
@@ -52,7 +57,10 @@ class Doing:
         peer = Link.of(request.scope).peer
         key = f"{peer.uid}/{order.key}" if order.key else ""  # nobody is answered with what another's command did
         command = Command(action=order.action, actor=peer.name, key=key, origin=asking.origin_of(request))
-        return in_json(await self._counter.client.do(command))
+        outcome = await self._counter.client.do(command)
+        what, how = type(order.action).__name__, "done" if outcome.done else "refused"
+        log.info("%s by %s, %s: %s (%s)", what, visible(command.actor), command.origin, how, outcome.message)
+        return in_json(outcome)
 
     async def sample(self, request: Request) -> Response:
         """`Receipt`."""

@@ -69,11 +69,6 @@ class EngineThread:
         with suppress(RuntimeError):  # it has ended
             self._loop.call_soon_threadsafe(self._reload, settings)
 
-    def ask_alive(self, answer: Callable[[], None]) -> None:
-        """Have `answer` called on the engine's loop: it comes as soon as the loop has time, and never when it hangs."""
-        with suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(answer)
-
     def join(self, timeout_s: float | None = None) -> bool:
         """Wait for the engine's end; False if it still lives after `timeout_s` seconds."""
         self._thread.join(timeout_s)
