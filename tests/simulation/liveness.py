@@ -5,6 +5,7 @@ from __future__ import annotations
 from malbox_tui.model.machine import MachineState
 from malbox_tui.model.task import TaskState
 from malbox_tui.model.worker import WorkerKind
+from malbox_tui.simulated.store import RIVAL
 from tests.simulation.deciding import has_room, machine_is_free, may_wait, takes
 from tests.simulation.facts import Check, Facts
 from tests.simulation.view import listeners
@@ -93,11 +94,14 @@ def machines_are_as_events_tell(facts: Facts) -> str | None:
 
 
 def the_queue_holds_what_is_pending(facts: Facts) -> str | None:
-    """What stands in the queue is pending, and stands where its stored priority puts it. A store that is slow to answer delays that."""
+    """What stands in the queue is pending, and stands where its stored priority puts it. A store that is slow to answer delays that;
+    what another engine took in the step in which it was given back here is found to be gone only when it is claimed."""
     if facts.store.answers_due:
         return None
     for task_id, (place, _) in facts.view.queue.items():
         told = facts.mirror.tasks[task_id]
+        if told.worker == RIVAL:
+            continue
         if told.state is not TaskState.PENDING or place != (-told.priority, task_id):
             return f"task {task_id} stands at {place}, stored is {told}"
     return None
