@@ -231,11 +231,14 @@ def bury(loop: asyncio.AbstractEventLoop) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         closed: set[asyncio.Task[Any]] = set()
+        # What they begin in a `finally` can be begun, and is closed in its turn.
+        asyncio._set_running_loop(loop)
         while left := sorted(asyncio.all_tasks(loop) - closed, key=hash):
             for task in left:
                 task._log_destroy_pending = False  # type: ignore[attr-defined]
                 _close(task.get_coro())
             closed.update(left)
+        asyncio._set_running_loop(None)
         loop.close()
     sys.unraisablehook = heard
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import os
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -87,8 +86,7 @@ def _run_chunk(seeds: range) -> Tally:
         if verdict.failure is not None:
             tally.failed += 1
             tally.failures.append(verdict)
-    with quiet(), warnings.catch_warnings():
-        # What is dropped now has nothing to say. What a coroutine of a killed engine would have begun as it is closed never began.
-        warnings.filterwarnings("ignore", message=r"coroutine '.*\.(leave|_give_back)' was never awaited")
+    with quiet():
+        # What is dropped now has nothing to say.
         gc.collect()
     return tally
