@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
-from malbox_tui.remote.protocol import Problem
+from malbox_tui.model.events import TaskEnded
+from malbox_tui.model.task import FINAL_STATES
+from malbox_tui.remote.protocol import EventLine, OverviewLine, Problem, StreamLine
 
 T = TypeVar("T")
 
@@ -87,5 +91,42 @@ class Asker:
             yield (await self.reader.readexactly(size + 2))[:-2]
         await self.reader.readline()
 
+    async def lines(self, target: str = "/v1/events", **headers: str) -> AsyncIterator[StreamLine]:
+        """The lines of an event stream."""
+        self.begin("GET", target, headers)
+        status, _ = await self.reply_head()
+        assert status == 200
+        rest = b""
+        async for chunk in self.chunks():
+            *whole, rest = (rest + chunk).split(b"\n")
+            for line in whole:
+                yield msgspec.json.decode(line, type=StreamLine)  # type: ignore[arg-type]
+
+    async def until_ended(self, tasks: int) -> None:
+        """Follow until so many tasks in all have ended."""
+        ended = 0
+        async for line in self.lines():
+            if isinstance(line, OverviewLine):
+                ended = sum(line.overview.counts.get(state, 0) for state in FINAL_STATES)
+            ended += isinstance(line, EventLine) and isinstance(line.event.body, TaskEnded)
+            if ended >= tasks:
+                return
+
     def cut(self) -> None:
         self.writer.transport.abort()
+
+
+def flooded(path: Path, head: bytes, piece: bytes) -> bytes:
+    """Send `head`, and `piece` again and again until nobody takes it; returns what was answered."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(60)
+        connection.connect(str(path))
+        answer = b""
+        with suppress(BrokenPipeError, ConnectionResetError):
+            connection.sendall(head)
+            while True:
+                connection.sendall(piece)
+        with suppress(ConnectionResetError):
+            while received := connection.recv(65536):
+                answer += received
+        return answer

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -14,7 +15,9 @@ from malbox_tui.engine.clock import SystemClock
 from malbox_tui.engine.engine import Adapters, Engine
 from malbox_tui.engine.tracker import TaskTracker
 from malbox_tui.model.commands import ShutdownMode
-from malbox_tui.ports import Client
+from malbox_tui.model.limits import UNLIMITED, ResourceLimits
+from malbox_tui.model.report import PluginRun, PluginStatus
+from malbox_tui.ports import Client, Findings, PluginBench, PluginJob, StopSignal
 from malbox_tui.remote.bounds import Bounds
 from malbox_tui.remote.served import ReadActions, Served
 from malbox_tui.remote.server import serving
@@ -26,6 +29,7 @@ from malbox_tui.store.sqlite import SqliteStore
 from tests.remote.asker import Asker
 from tests.support.scripted import ScriptedRunner
 
+FOUND = bytes(range(256))
 MAX_SAMPLE_BYTES = 256 * 1024
 
 
@@ -61,8 +65,27 @@ class ServerRig:
                 await asyncio.sleep(0)  # noqa: TID251 - one step of the loop
 
 
+class Reporting(ScriptedRunner):
+    """Its one plugin leaves a result: the bytes `found` under the name `notes`."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(seconds=0.0)
+        self._folder = folder
+        self.results = FileResultStore(folder / "results")
+
+    async def acquire(self, limits: ResourceLimits = UNLIMITED) -> PluginBench:
+        bench = await super().acquire(limits)
+        bench.inbox = Path(tempfile.mkdtemp(dir=self._folder / "scratch"))  # type: ignore[misc]
+        return bench
+
+    async def work(self, job: PluginJob, stop: StopSignal) -> Findings:
+        writer = self.results.begin(job.task_id, job.token, "scripted", "notes", "bytes")
+        writer.write(FOUND)
+        return Findings((PluginRun("scripted", "1", PluginStatus.COMPLETED, 0.0, results=(writer.commit(),)),))
+
+
 def engine_in(folders: DataFolders, runner: ScriptedRunner, settings: Settings) -> EngineThread:
-    """An engine that has started; `paused` workers take nothing."""
+    """An engine that has started."""
 
     def build() -> Engine:
         services = TaskTracker()
@@ -71,7 +94,7 @@ def engine_in(folders: DataFolders, runner: ScriptedRunner, settings: Settings) 
             Adapters(
                 store=SqliteStore(folders.store, services.spawn),
                 quarantine=CartQuarantine(folders.quarantine),
-                results=FileResultStore(folders.results),
+                results=runner.results if isinstance(runner, Reporting) else FileResultStore(folders.results),
                 runner=runner,
                 wall=SystemClock(),
                 free_bytes=lambda: 12345,
