@@ -13,6 +13,7 @@ from typing import Protocol
 
 import msgspec
 
+from malbox_tui.model.actions import ActionRecord
 from malbox_tui.model.commands import Command, CommandOutcome
 from malbox_tui.model.errors import MalboxError
 from malbox_tui.model.events import Event, EventBody, Gap, Position
@@ -171,6 +172,14 @@ class Store(Protocol):
 
     async def events(self, after: int, limit: int) -> Sequence[Event]:
         """At most `limit` stored events with a `seq` above `after`, in order."""
+        ...
+
+
+class ActionBook(Protocol):
+    """The log of actions: a store keeps a record of each `ActionTaken` that it is given by `Store.note`, in the same commit, for good."""
+
+    async def actions(self, before: int | None, limit: int) -> Sequence[ActionRecord]:
+        """At most `limit` records with a number below `before` (None: the latest of all), the latest first. Raises `StoreError`."""
         ...
 
 
@@ -529,6 +538,10 @@ class Client(Protocol):
 
         A place of another engine, or one too old to be served, begins with a `Gap`. Ends when the engine stops.
         """
+        ...
+
+    async def actions(self, before: int | None, limit: int) -> Sequence[ActionRecord]:
+        """At most `limit` of what was done, the latest first: those with a number below `before`, or the latest of all (None)."""
         ...
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from malbox_tui.engine.action_log import ActionLog
 from malbox_tui.engine.cancellation import CancelReason, CancelToken
 from malbox_tui.engine.executor import Attempt
 from malbox_tui.engine.lifecycle import Lifecycle
@@ -58,6 +59,7 @@ class CommandDesk:
         limits: LimitsStore | None,
         attempts: Mapping[int, Attempt],
         tokens: Mapping[int, CancelToken],
+        log: ActionLog,
         stop: Callable[[ShutdownMode, float | None], None],
     ) -> None:
         self._lifecycle = lifecycle
@@ -69,6 +71,7 @@ class CommandDesk:
         self._limits = limits
         self._attempts = attempts
         self._tokens = tokens
+        self._log = log
         self._stop = stop
         self._answered: OrderedDict[str, asyncio.Future[CommandOutcome]] = OrderedDict()
         self._handlers: dict[type, Callable[[Any, str], Awaitable[CommandOutcome]]] = {
@@ -87,7 +90,9 @@ class CommandDesk:
     async def do(self, command: Command) -> CommandOutcome:
         """Carry out a command, or give the answer that its key had before (of the latest `REMEMBERED_KEYS`)."""
         if not command.key:
-            return await self._carry_out(command)
+            outcome = await self._carry_out(command)
+            await self._log.until_kept(self._log.command(command, outcome), command)
+            return outcome
         while (earlier := self._answered.get(command.key)) is not None:
             await asyncio.wait({earlier})
             if not earlier.cancelled():
@@ -103,7 +108,8 @@ class CommandDesk:
             self._answered.pop(command.key, None)
             answer.cancel()
             raise
-        answer.set_result(outcome)
+        answer.set_result(outcome)  # remembered before it is waited for: what is done is not to be done again
+        await self._log.until_kept(self._log.command(command, outcome), command)
         return outcome
 
     async def _carry_out(self, command: Command) -> CommandOutcome:
@@ -111,6 +117,10 @@ class CommandDesk:
             return await self._handlers[type(command.action)](command.action, command.actor)
         except (RefusedCommand, StoreError) as error:
             return CommandOutcome(done=False, message=str(error))
+        except BaseException as error:
+            why = "cancelled by who asked" if isinstance(error, asyncio.CancelledError) else f"unexpected {type(error).__name__}"
+            self._log.command(command, CommandOutcome(done=False, message=f"Broken off ({why}); some of it may be done."))
+            raise
 
     # --- tasks -------------------------------------------------------------------------------------------------------------------
 

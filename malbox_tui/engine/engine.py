@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from malbox_tui.config.settings import Settings
 from malbox_tui.engine import clock, dues
+from malbox_tui.engine.action_log import ActionLog
 from malbox_tui.engine.batch import Batch
 from malbox_tui.engine.cancellation import CancelReason, CancelToken
 from malbox_tui.engine.closing import close_all
@@ -33,6 +34,7 @@ from malbox_tui.engine.tracker import TaskTracker, was_cancelled
 from malbox_tui.engine.waiting import WaitingRoom
 from malbox_tui.engine.worker_pool import WorkerPool
 from malbox_tui.model import events as news
+from malbox_tui.model.actions import ActionRecord
 from malbox_tui.model.commands import Command, CommandOutcome, ShutdownMode
 from malbox_tui.model.errors import ConfigError, EngineStopped
 from malbox_tui.model.events import Event, Gap, Position
@@ -41,6 +43,7 @@ from malbox_tui.model.queries import TaskPage, TaskQuery
 from malbox_tui.model.report import ResultRef
 from malbox_tui.model.submission import Account, Offer, Receipt, SubmissionOptions
 from malbox_tui.ports import (
+    ActionBook,
     Clock,
     LimitsStore,
     Machinery,
@@ -72,6 +75,10 @@ class Adapters:
     machinery: Machinery = field(default_factory=Machinery)
     limits: LimitsStore | None = None
     """Where changed limits of worker groups are kept; None: they can't be."""
+    actions: ActionBook | None = None
+    """The log of actions, which the store keeps; None: it can't be read."""
+    owner: str = "operator"
+    """Who runs the engine: who acts where nobody is named."""
     free_bytes: Callable[[], int | None] = lambda: None
     """The room on the disk under the data folder; None: not known. Must not block."""
 
@@ -144,6 +151,7 @@ class Engine:
             on_shrunk=self._on_shrunk,
         )
         self._waiting = WaitingRoom(self._queue, self._pool, self._machines)
+        self._actions = ActionLog(adapters.store, adapters.wall, adapters.owner)
         self._desk = CommandDesk(
             lifecycle=self._lifecycle,
             store=adapters.store,
@@ -154,12 +162,14 @@ class Engine:
             limits=adapters.limits,
             attempts=self._driver.attempts,
             tokens=self._tokens,
+            log=self._actions,
             stop=self.stop,
         )
         self._submissions = SubmissionDesk(
             lifecycle=self._lifecycle,
             quarantine=adapters.quarantine,
             waiting=self._waiting,
+            log=self._actions,
             wall=adapters.wall,
             max_sample_bytes=settings.intake.max_sample_bytes,
             settings=settings.analysis,
@@ -294,6 +304,11 @@ class Engine:
         """See `Client`."""
         return self._newsroom.events(after)
 
+    async def actions(self, before: int | None, limit: int) -> Sequence[ActionRecord]:
+        """See `Client`."""
+        self._check_alive()
+        return () if self._adapters.actions is None else await self._adapters.actions.actions(before, limit)
+
     # --- private -----------------------------------------------------------------------------------------------------------------
 
     async def _open_or_stop(self, stop_asked: asyncio.Future[None]) -> tuple[StoreIdentity, int] | None:
@@ -341,6 +356,7 @@ class Engine:
         self._tracker.cancel()
         if stuck := await self._tracker.wait(STOP_MARGIN_S):
             log.error("could not be ended: %s", stuck)
+        self._actions.close()
         adapters = self._adapters
         try:
             disks = (adapters.quarantine.close, adapters.results.close, adapters.store.close)

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable
 
 from malbox_tui.config.settings import AnalysisSettings
+from malbox_tui.engine.action_log import ActionLog
 from malbox_tui.engine.lifecycle import Lifecycle
 from malbox_tui.engine.queue import MAX_PRIORITY
 from malbox_tui.engine.waiting import WaitingRoom
@@ -31,12 +32,14 @@ class SubmissionDesk:
         lifecycle: Lifecycle,
         quarantine: Quarantine,
         waiting: WaitingRoom,
+        log: ActionLog,
         wall: Clock,
         max_sample_bytes: int,
         settings: AnalysisSettings,
     ) -> None:
         self._lifecycle = lifecycle
         self._waiting = waiting
+        self._log = log
         self._quarantine = quarantine
         self._wall = wall
         self._max_sample_bytes = max_sample_bytes
@@ -62,16 +65,18 @@ class SubmissionDesk:
             offer, storing = under_way.popleft()
             receipt = await self._receipt(offer, await storing, options)
             receipts.append(receipt)
+            entry.count(receipt)
             if on_receipt is not None:
                 on_receipt(receipt)
 
-        async with asyncio.TaskGroup() as storing:
-            async for offer in offers:
-                under_way.append((offer, storing.create_task(self._keep(offer, unserviceable))))
-                while len(under_way) >= STORES_AT_ONCE or (under_way and under_way[0][1].done()):
+        with self._log.submission(options) as entry:
+            async with asyncio.TaskGroup() as storing:
+                async for offer in offers:
+                    under_way.append((offer, storing.create_task(self._keep(offer, unserviceable))))
+                    while len(under_way) >= STORES_AT_ONCE or (under_way and under_way[0][1].done()):
+                        await take_first()
+                while under_way:
                     await take_first()
-            while under_way:
-                await take_first()
         return Account(tuple(receipts))
 
     def _refusal(self, options: SubmissionOptions) -> Refusal | None:

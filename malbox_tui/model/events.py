@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
+from malbox_tui.model.actions import LoggedAction
 from malbox_tui.model.machine import MachineState
 from malbox_tui.model.report import PluginStatus, Verdict
 from malbox_tui.model.task import EndedBy, TaskState
@@ -173,6 +174,17 @@ class PluginProgress(_TaskBody, frozen=True, kw_only=True):
     message: str
 
 
+class ActionTaken(_Body, frozen=True, kw_only=True):
+    """Somebody did something, or was refused it: what the log of actions keeps (see `ActionRecord`)."""
+
+    actor: str
+    action: LoggedAction
+    done: bool
+    message: str
+    origin: str = ""
+    done_to: tuple[int, ...] = ()
+
+
 class EngineStarted(_Body, frozen=True, kw_only=True):
     """The engine began an epoch; `recovered` tasks had been interrupted by the end of the one before."""
 
@@ -208,6 +220,7 @@ EventBody = (
     | PluginStopped
     | PluginResultAvailable
     | PluginProgress
+    | ActionTaken
     | EngineStarted
     | EngineStopping
 )

@@ -35,6 +35,7 @@ class SubmissionOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     `enforce_timeout`: watch the guest for the whole timeout, also when the sample has ended before; None: as the configuration says.
     `hold` takes tasks that no machine and no worker group could serve now, to wait for one that can; else they are refused.
+    `actor` is who submits (empty: whoever runs the engine), and `origin` from where, as those of a `Command`.
     """
 
     priority: int = 1
@@ -43,6 +44,8 @@ class SubmissionOptions(msgspec.Struct, frozen=True, kw_only=True):
     again: bool = False
     requires: RequirementClass = RequirementClass()
     hold: bool = False
+    actor: str = ""
+    origin: str = ""
 
 
 class Accepted(msgspec.Struct, frozen=True, tag="accepted"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 
+import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -69,6 +70,8 @@ class Doing:
             name, options = parse_sample_query(request.scope["query_string"])
         except MalboxError as exc:
             raise malformed(str(exc)) from exc
+        peer = Link.of(request.scope).peer
+        options = msgspec.structs.replace(options, actor=peer.name, origin=asking.origin_of(request))
         limit_bytes = self._counter.served.max_sample_bytes()
         asking.refuse_declared(request, limit_bytes, "The sample")
         return in_json(await Upload(request, self._counter.bounds, limit_bytes).submit(self._counter.client, name, options))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import getpass
+import os
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Protocol
@@ -15,6 +17,7 @@ from malbox_tui.engine.clock import SystemClock
 from malbox_tui.engine.engine import Adapters, Engine
 from malbox_tui.engine.tracker import TaskTracker
 from malbox_tui.intake.folder_walk import FolderIntake
+from malbox_tui.model.actions import ActionRecord
 from malbox_tui.model.events import EventBody
 from malbox_tui.model.queries import TaskPage, TaskQuery
 from malbox_tui.model.task import TaskState
@@ -38,6 +41,10 @@ SIMULATION_SEED = 1
 
 class TaskReader(Protocol):
     """Looks into a data folder without an engine; one may be running in another process."""
+
+    async def actions(self, before: int | None, limit: int) -> Sequence[ActionRecord]:
+        """See `ActionBook`."""
+        ...
 
     async def tasks(self, query: TaskQuery, clock: float) -> TaskPage:
         """A window of tasks."""
@@ -71,10 +78,13 @@ def build_engine(
     def announce(body: EventBody) -> None:
         engine.announce(body)
 
+    store = SqliteStore(folders.store, services.spawn)
     engine = Engine(
         settings,
         Adapters(
-            store=SqliteStore(folders.store, services.spawn),
+            store=store,
+            actions=store,
+            owner=_login_name(),
             quarantine=CartQuarantine(folders.quarantine),
             results=results,
             runner=HostPluginRunner(settings, results, folders.scratch, announce, plugin_folder),
@@ -102,6 +112,13 @@ def _free_bytes(folder: Path) -> int | None:
         return shutil.disk_usage(folder).free
     except OSError:
         return None
+
+
+def _login_name() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"uid {os.getuid()}"
 
 
 @asynccontextmanager

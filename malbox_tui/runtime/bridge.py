@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from malbox_tui.model.actions import ActionRecord
 from malbox_tui.model.commands import Command, CommandOutcome
 from malbox_tui.model.errors import EngineStopped
 from malbox_tui.model.events import Event, Gap, Position
@@ -79,6 +80,10 @@ class BridgedClient:
                     yield item
         finally:
             pump.cancel()
+
+    async def actions(self, before: int | None, limit: int) -> Sequence[ActionRecord]:
+        """See `Client`."""
+        return await self._cross(lambda: self._inner.actions(before, limit))
 
     async def _cross(self, make: Callable[[], Coroutine[Any, Any, T]]) -> T:
         answer = self._engine.start(make)

@@ -10,8 +10,9 @@ from functools import partial
 
 import msgspec
 
+from malbox_tui.model.actions import ActionRecord
 from malbox_tui.model.errors import StoreError
-from malbox_tui.model.events import Event, EventBody, Position
+from malbox_tui.model.events import ActionTaken, Event, EventBody, Position
 from malbox_tui.model.queries import MAX_ROWS, TaskFilter, TaskPage, TaskQuery, TaskRecord, TaskSort
 from malbox_tui.model.report import Identification
 from malbox_tui.model.sample import Sample
@@ -23,7 +24,7 @@ from malbox_tui.store.requests import Adding, Changing, Claiming, Identifying, N
 
 
 class MemoryStore:
-    """A `Store` in memory. `engine_id` is given, so that a simulation is the same at every run."""
+    """A `Store` and its `ActionBook` in memory. `engine_id` is given, so that a simulation is the same at every run."""
 
     def __init__(self, engine_id: str = "memory") -> None:
         self._engine_id = engine_id
@@ -31,6 +32,7 @@ class MemoryStore:
         self._tasks: dict[int, Task] = {}
         self._samples: dict[str, Sample] = {}
         self._events: list[Event] = []
+        self._actions: list[ActionRecord] = []
         self._task_ids_of: dict[str, list[int]] = {}
         self._task_id_of_token: dict[str, int] = {}
         self._waiting: list[Request] = []
@@ -117,6 +119,12 @@ class MemoryStore:
         self._check_open()
         return self._events[max(0, after) : max(0, after) + max(0, limit)]
 
+    async def actions(self, before: int | None, limit: int) -> Sequence[ActionRecord]:
+        """As `ActionBook.actions`."""
+        self._check_open()
+        found = [record for record in reversed(self._actions) if before is None or record.number < before]
+        return found[: max(0, limit)]
+
     # --- committing ---
 
     def _hand_over(self, request: Request) -> None:
@@ -166,7 +174,10 @@ class MemoryStore:
                 return partial(request.answer.give, None)
 
     def _tell(self, at: float, news: EventBody) -> None:
-        self._events.append(Event(Position(self._engine_id, self._epoch, len(self._events) + 1), at, news))
+        number = len(self._events) + 1
+        self._events.append(Event(Position(self._engine_id, self._epoch, number), at, news))
+        if isinstance(news, ActionTaken):
+            self._actions.append(rules.record_of(news, number, at))
 
     def _put(self, task: Task) -> None:
         former = self._tasks.get(task.id)

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import structs
 
+from malbox_tui.model.actions import ActionRecord, LoggedAction
 from malbox_tui.model.events import Event, EventBody, Position
 from malbox_tui.model.queries import TaskRecord
 from malbox_tui.model.report import Identification, PluginRun, Verdict
@@ -27,6 +28,8 @@ TASK_WIDTH = 25
 """How many columns a task has."""
 MOVE_WIDTH = 23
 """How many values a move has."""
+ACTION_WIDTH = 8
+"""How many columns an action has."""
 
 _DEMANDLESS = structs.asdict(RequirementClass())
 
@@ -39,6 +42,8 @@ _body = msgspec.json.Decoder(EventBody).decode
 _identification = msgspec.json.Decoder(Identification).decode
 _names = msgspec.json.Decoder(list[tuple[int, str, str]]).decode
 _ids = msgspec.json.Decoder(list[int]).decode
+_action = msgspec.json.Decoder(LoggedAction).decode
+_done_to = msgspec.json.Decoder(tuple[int, ...]).decode
 
 
 def json_text(value: object) -> str:
@@ -161,6 +166,27 @@ def event_of(row: Row) -> Event:
     """The event in a row of `events`."""
     engine_id, epoch, seq, at, body = row
     return Event(Position(engine_id, epoch, seq), at, _body(body))
+
+
+def row_of_action(record: ActionRecord) -> tuple[Any, ...]:
+    """The values of a row of `add_actions`."""
+    action, done_to = json_text(record.action), json_text(record.done_to)
+    return record.number, record.at, record.actor, record.origin, action, record.done, record.message, done_to
+
+
+def action_of(row: Row) -> ActionRecord:
+    """The record in a row of `actions`."""
+    number, at, actor, origin, action, done, message, done_to = row
+    return ActionRecord(
+        number=number,
+        at=at,
+        actor=actor,
+        origin=origin,
+        action=_action(action),
+        done=bool(done),
+        message=message,
+        done_to=_done_to(done_to),
+    )
 
 
 def pending_entries(rows: Iterable[Row]) -> Iterator[PendingEntry]:

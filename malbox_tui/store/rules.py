@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from operator import attrgetter
 
+from malbox_tui.model.actions import ActionRecord
 from malbox_tui.model.errors import LeaseLost, StaleTask
-from malbox_tui.model.events import TaskCreated, TaskStarting
+from malbox_tui.model.events import ActionTaken, TaskCreated, TaskStarting
 from malbox_tui.model.sample import escape
 from malbox_tui.model.task import Task, claimed
 from malbox_tui.ports import Change, ClaimRequest, NewTask
@@ -61,6 +62,20 @@ def claimed_by(task: Task, claim: ClaimRequest) -> Task:
 def news_of_claim(task: Task) -> TaskStarting:
     """The event of a claim; `task` is as it was claimed."""
     return TaskStarting(task_id=task.id, worker=task.worker or "", attempt=task.attempts, machine=task.machine)
+
+
+def record_of(taken: ActionTaken, number: int, at: float) -> ActionRecord:
+    """What the log of actions keeps of an event with this number."""
+    return ActionRecord(
+        number=number,
+        at=at,
+        actor=taken.actor,
+        origin=taken.origin,
+        action=taken.action,
+        done=taken.done,
+        message=taken.message,
+        done_to=taken.done_to,
+    )
 
 
 def loss(change: Change) -> StaleTask:

@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from malbox_tui.model.actions import ActionRecord
 from malbox_tui.model.errors import StoreError
 from malbox_tui.model.events import Event, EventBody
 from malbox_tui.model.queries import TaskPage, TaskQuery
@@ -53,7 +54,7 @@ class Spawn(Protocol):
 
 
 class SqliteStore:
-    """A `Store` in the file `path`, whose folder must exist. `spawn` starts its writer, which ends with `close`.
+    """A `Store`, and its `ActionBook`, in the file `path`, whose folder must exist. `spawn` starts its writer, which ends with `close`.
 
     At `open` the oldest events are dropped until `kept_events` (at least 1) are left.
     """
@@ -148,6 +149,10 @@ class SqliteStore:
     async def events(self, after: int, limit: int) -> Sequence[Event]:
         """As `Store.events`."""
         return await self._reader.events(after, limit)
+
+    async def actions(self, before: int | None, limit: int) -> Sequence[ActionRecord]:
+        """As `ActionBook.actions`."""
+        return await self._reader.actions(before, limit)
 
     def _hand_over(self, request: Request) -> None:
         if self._writer is None:

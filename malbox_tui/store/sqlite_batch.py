@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from malbox_tui.model.events import Event, EventBody, Position
+from malbox_tui.model.actions import ActionRecord
+from malbox_tui.model.events import ActionTaken, Event, EventBody, Position
 from malbox_tui.model.task import Task, TaskState
 from malbox_tui.ports import Added, NewTask
 from malbox_tui.store import rules
@@ -19,7 +20,17 @@ from malbox_tui.store.answers import Answer
 from malbox_tui.store.many_rows import ManyRows
 from malbox_tui.store.pending_tasks import PendingTasks
 from malbox_tui.store.requests import Adding, Changing, Claiming, Identifying, Renewing, Request, Segment, segments
-from malbox_tui.store.rows import MOVE_WIDTH, TASK_WIDTH, Row, json_text, row_of_move, row_of_task, task_of
+from malbox_tui.store.rows import (
+    ACTION_WIDTH,
+    MOVE_WIDTH,
+    TASK_WIDTH,
+    Row,
+    json_text,
+    row_of_action,
+    row_of_move,
+    row_of_task,
+    task_of,
+)
 from malbox_tui.store.statements import statement
 from malbox_tui.store.waves import Span, waves
 
@@ -28,6 +39,7 @@ _ADD_NAMES = ManyRows("add_names", 3)
 _ADD_TASKS = ManyRows("add_tasks", TASK_WIDTH)
 _MOVE_TASKS = ManyRows("move_tasks", MOVE_WIDTH)
 _ADD_EVENTS = ManyRows("add_events", 4)
+_ADD_ACTIONS = ManyRows("add_actions", ACTION_WIDTH)
 
 
 class SomeMovesLost(Exception):
@@ -108,13 +120,17 @@ class SqliteBatch:
         """Store the events in the order of the calls that caused them, numbered on from the last one stored."""
         events: list[Event] = []
         rows: list[Row] = []
+        actions: list[ActionRecord] = []
         for entry in self._news:
             if entry is not None:
                 at, news = entry
                 self._seq += 1
                 events.append(Event(Position(self._engine_id, self._epoch, self._seq), at, news))
                 rows.append((self._seq, self._epoch, at, json_text(news)))
+                if type(news) is ActionTaken:
+                    actions.append(rules.record_of(news, self._seq, at))
         _ADD_EVENTS.run(self._connection, rows)
+        _ADD_ACTIONS.run(self._connection, [row_of_action(record) for record in actions])
         return events
 
     # --- adding ---

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from malbox_tui.model.actions import ActionRecord
 from malbox_tui.model.errors import StoreError
 from malbox_tui.model.events import Event
 from malbox_tui.model.queries import MAX_ROWS, TaskFilter, TaskPage, TaskQuery, TaskRecord, TaskSort
@@ -17,7 +18,7 @@ from malbox_tui.model.task import Task, TaskState
 from malbox_tui.ports import PendingEntry
 from malbox_tui.store.failures import store_error
 from malbox_tui.store.migrations import store_version
-from malbox_tui.store.rows import Row, event_of, json_text, pending_entries, record_of, task_of
+from malbox_tui.store.rows import Row, action_of, event_of, json_text, pending_entries, record_of, task_of
 from malbox_tui.store.sqlite_connection import BUSY_TIMEOUT_MS, Connection, connect_to_read
 from malbox_tui.store.statements import migrations, statement
 
@@ -37,6 +38,10 @@ _ORDERS: Mapping[TaskSort, str] = {
     TaskSort.QUEUE: "task.priority DESC, task.id",
     TaskSort.ENDED: "task.finished_at IS NULL, task.finished_at, task.id",
 }
+
+
+_AFTER_ALL = 2**63 - 1
+"""A number that no event reaches."""
 
 
 class SqliteReader:
@@ -87,6 +92,11 @@ class SqliteReader:
     async def events(self, after: int, limit: int) -> Sequence[Event]:
         """At most `limit` stored events with a `seq` above `after`, in order."""
         return await self._read(statement("events"), (after, max(0, limit)), lambda rows: [event_of(row) for row in rows])
+
+    async def actions(self, before: int | None, limit: int) -> Sequence[ActionRecord]:
+        """As `ActionBook.actions`."""
+        window = (_AFTER_ALL if before is None else before, max(0, limit))
+        return await self._read(statement("actions"), window, lambda rows: [action_of(row) for row in rows])
 
     async def counts(self) -> dict[TaskState, int]:
         """How many tasks are in each state; every state is there."""

@@ -8,7 +8,9 @@ from types import MappingProxyType
 
 from malbox_tui.model import events as news
 from malbox_tui.model.machine import OUT_OF_SERVICE, MachineState
+from malbox_tui.model.sample import visible
 from malbox_tui.model.worker import StopReason
+from malbox_tui.tui.action_words import action_words
 
 _LEFT: Mapping[StopReason, str] = MappingProxyType(
     {
@@ -83,6 +85,10 @@ def log_line(event: news.Event) -> LogLine | None:
             return LogLine(at, "good", "the store takes what it is given again")
         case news.PoolResumed():
             return LogLine(at, "good", "resumed")
+        case news.ActionTaken():
+            words = action_words(body.action, body.done_to, done=body.done)
+            tone = "accent" if body.done else "late"
+            return LogLine(at, tone, f"{visible(body.actor)} {words}", "" if body.done else body.message)
         case news.EngineStarted():
             return LogLine(at, "accent", "engine started", f"{body.recovered} tasks recovered" if body.recovered else "")
         case news.EngineStopping():

@@ -62,9 +62,13 @@ def test_the_log_says_what_an_operator_did_and_what_came_of_it() -> None:
     subjects = [line.subject for line in picture.log]
     assert [s for s in subjects if " worker " not in s] == [
         "#1 added",
+        "operator submitted 1 sample",
         "no task is taken",
+        "ana paused the pool",
         "resumed",
+        "ana resumed the pool",
         "default: min 1, max 2",
+        "ana resized default to max 2",
         "#1 completed",
         "engine stopping (give back)",
     ]

@@ -1,0 +1,59 @@
+"""What somebody did, in words."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+
+from malbox_tui.model.actions import LoggedAction, Submitted
+from malbox_tui.model.commands import (
+    CancelTasks,
+    DisableMachines,
+    EnableMachines,
+    PausePool,
+    ResizeGroup,
+    ResumePool,
+    RetryTasks,
+    SaveLimits,
+    SetPriority,
+    Shutdown,
+    ShutdownMode,
+)
+from malbox_tui.model.events import ActionTaken, Event, Position
+from malbox_tui.tui.action_words import action_words
+from malbox_tui.tui.event_words import log_line
+
+SAID: dict[LoggedAction, str] = {
+    CancelTasks(task_ids=(3, 4, 5)): "canceled 2 tasks",
+    SetPriority(task_ids=(3, 4), priority=7): "gave 2 tasks priority 7",
+    RetryTasks(task_ids=(3, 4)): "retried 2 tasks",
+    ResizeGroup(group="linux", max_workers=2): "resized linux to max 2",
+    SaveLimits(): "saved the limits of the worker groups",
+    DisableMachines(machines=("win10-1",)): "disabled machine win10-1",
+    EnableMachines(machines=("a", "b")): "enabled 2 machines",
+    PausePool(): "paused the pool",
+    ResumePool(): "resumed the pool",
+    Shutdown(mode=ShutdownMode.GIVE_BACK): "stopped the engine (give back)",
+    Submitted(accepted=1, duplicates=1, refused=1): "submitted 3 samples (1 known, 1 refused)",
+}
+
+
+@pytest.mark.parametrize("action", SAID, ids=lambda action: type(action).__name__)
+def test_every_action_has_words(action: LoggedAction) -> None:
+    assert action_words(action, (3, 4), done=True) == SAID[action]
+
+
+def test_no_action_is_without_words() -> None:
+    assert {type(action) for action in SAID} == set(get_args(LoggedAction))
+
+
+def test_what_was_refused_is_told_with_the_reason() -> None:
+    body = ActionTaken(actor="a\x1bna", action=CancelTasks(task_ids=(7,)), done=False, message="Task 7 is completed.")
+    line = log_line(Event(Position("e", 1, 1), 0.0, body))
+    assert line is not None
+    assert (line.subject, line.detail) == ("a\\x1bna could not cancel #7", "Task 7 is completed.")
+
+
+def test_one_task_is_called_by_its_number() -> None:
+    assert action_words(CancelTasks(task_ids=(7, 9)), (9,), done=True) == "canceled #9"
