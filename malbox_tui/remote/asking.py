@@ -23,7 +23,7 @@ from malbox_tui.remote.listing import Parameters
 from malbox_tui.remote.protocol import CONSOLE_HEADER, MAX_JSON_BYTES, ORIGIN_HEADER, READ_ONLY_HEADER
 from malbox_tui.remote.sample_query import query_pairs
 
-_HIGHEST = 2**63 - 1
+HIGHEST = 2**63 - 1
 """Whole numbers beyond it are no number of anything here, and no store takes them."""
 
 
@@ -161,7 +161,7 @@ def _said(headers: Mapping[str, str], name: str) -> str:
 
 def _is_countable(value: Any) -> bool:
     if isinstance(value, int):
-        return -_HIGHEST <= value <= _HIGHEST
+        return -HIGHEST <= value <= HIGHEST
     if isinstance(value, msgspec.Struct):
         return all(_is_countable(getattr(value, name)) for name in value.__struct_fields__)
     if isinstance(value, (tuple, list, frozenset)):

@@ -9,9 +9,11 @@ from typing import Any
 
 import msgspec
 
+from malbox_tui.model.queries import MAX_ROWS
 from malbox_tui.remote.answers import BYTES, JSON
+from malbox_tui.remote.asking import HIGHEST
 from malbox_tui.remote.operations import Operation
-from malbox_tui.remote.protocol import PROTOCOL, Problem
+from malbox_tui.remote.protocol import MAX_READ_BYTES, PROTOCOL, Problem
 from malbox_tui.remote.sample_query import MAX_NAME_BYTES
 
 OPENAPI = "3.1.0"
@@ -21,6 +23,12 @@ _SAMPLE_PARAMETERS = (
     ("name", "What the sample is called, as bytes, percent-encoded.", True),
     ("origin", "Where it comes from, as bytes, percent-encoded.", False),
 )
+_BOUNDS = {
+    ("TaskQuery", "limit"): (0, MAX_ROWS),
+    ("TaskQuery", "offset"): (0, HIGHEST),
+    ("Reading", "max_bytes"): (0, MAX_READ_BYTES),
+}
+"""What is refused beyond what the types say."""
 
 
 def document(operations: Sequence[Operation], version: str) -> dict[str, Any]:
@@ -46,12 +54,47 @@ def document(operations: Sequence[Operation], version: str) -> dict[str, Any]:
         paths.setdefault(operation.path, {})[operation.method.lower()] = described
     for kind in kinds:
         components.pop(kind.__name__, None)
+    for (name, field), (least, most) in _BOUNDS.items():
+        components[name]["properties"][field] |= {"minimum": least, "maximum": most}
+    _bound_integers(components)
+    for name in _reached([schema_of[operation.body] for operation in operations if operation.body is not None], components):
+        if "properties" in components[name]:
+            components[name]["additionalProperties"] = False
     return {
         "openapi": OPENAPI,
         "info": {"title": "malbox-tui", "version": version, "description": f"A served engine; protocol {PROTOCOL}."},
         "paths": paths,
         "components": {"schemas": components},
     }
+
+
+def _bound_integers(schema: Any) -> None:
+    """A whole number that has no bounds has those of all."""
+    if isinstance(schema, list):
+        for inner in schema:
+            _bound_integers(inner)
+    elif isinstance(schema, dict):
+        if schema.get("type") == "integer":
+            schema.setdefault("minimum", -HIGHEST)
+            schema.setdefault("maximum", HIGHEST)
+        for inner in schema.values():
+            _bound_integers(inner)
+
+
+def _reached(schema: Any, components: dict[str, Any]) -> set[str]:
+    """The names of all components that `schema` is made of."""
+    found: set[str] = set()
+    waiting = [schema]
+    while waiting:
+        match waiting.pop():
+            case {"$ref": str(reference)} if (name := reference.rpartition("/")[2]) not in found:
+                found.add(name)
+                waiting.append(components[name])
+            case dict(inner):
+                waiting += inner.values()
+            case list(inner):
+                waiting += inner
+    return found
 
 
 def _answer(operation: Operation, schema_of: dict[Any, Any]) -> dict[str, Any]:
@@ -75,6 +118,8 @@ def _query_parameters(operation: Operation, components: dict[str, Any]) -> Itera
     for name, schema in fields.items():
         if name in parameters.raw:
             schema = {"type": "string"}
+        elif "anyOf" in schema:  # it may be left out; a query has no null
+            (schema,) = (kind for kind in schema["anyOf"] if kind != {"type": "null"})
         yield {"name": name, "in": "query", "required": False, "schema": schema}
     if parameters.raw - fields.keys():
         for name, description, required in _SAMPLE_PARAMETERS:
