@@ -9,7 +9,6 @@ import msgspec
 
 from malbox_tui.model.queries import MAX_ROWS, TaskFilter, TaskQuery, TaskSort
 from malbox_tui.model.task import TaskState
-from malbox_tui.remote.bounds import MAX_TASK_IDS
 from malbox_tui.remote.protocol import MAX_READ_BYTES
 from malbox_tui.remote.sample_query import SampleQuery
 
@@ -37,7 +36,7 @@ Window = Annotated[int, msgspec.Meta(ge=0, le=MAX_ROWS)]
 class TaskListing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Filters and window of a list of tasks; `sha256` is the beginning of one, `name` a part of a sample's name."""
 
-    id: Annotated[tuple[TaskId, ...], msgspec.Meta(max_length=MAX_TASK_IDS)] = ()
+    id: Annotated[tuple[TaskId, ...], msgspec.Meta(max_length=MAX_ROWS)] = ()
     state: tuple[TaskState, ...] = ()
     sha256: Annotated[str, msgspec.Meta(max_length=64)] | None = None
     name: bytes | None = None

@@ -18,7 +18,13 @@ from malbox_tui.remote.sample_query import MAX_NAME_BYTES
 
 OPENAPI = "3.1.0"
 _REFERENCE = "#/components/schemas/{name}"
-_EVERYWHERE = (HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN, HTTPStatus.SERVICE_UNAVAILABLE)
+_EVERYWHERE = (
+    HTTPStatus.BAD_REQUEST,
+    HTTPStatus.FORBIDDEN,
+    HTTPStatus.REQUEST_TIMEOUT,
+    HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
+    HTTPStatus.SERVICE_UNAVAILABLE,
+)
 _SAMPLE_PARAMETERS = (
     ("name", "What the sample is called, as bytes, percent-encoded.", True),
     ("origin", "Where it comes from, as bytes, percent-encoded.", False),

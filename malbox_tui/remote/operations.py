@@ -13,7 +13,7 @@ from starlette.responses import Response
 from malbox_tui.remote.answers import JSON
 from malbox_tui.remote.listing import NOTHING, Parameters
 
-UPLOAD_PROBLEMS = (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.REQUEST_TIMEOUT)
+UPLOAD_PROBLEMS = (HTTPStatus.REQUEST_ENTITY_TOO_LARGE,)
 BODY_PROBLEMS = (*UPLOAD_PROBLEMS, HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
 
 

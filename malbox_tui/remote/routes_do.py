@@ -72,6 +72,8 @@ class Doing:
             raise malformed(str(exc)) from exc
         peer = Link.of(request.scope).peer
         options = msgspec.structs.replace(options, actor=peer.name, origin=asking.origin_of(request))
+        actor, origin = Link.of(request.scope).peer.name, asking.origin_of(request)
+        options = msgspec.structs.replace(options, actor=actor, origin=origin)
         limit_bytes = self._counter.served.max_sample_bytes()
         asking.refuse_declared(request, limit_bytes, "The sample")
         return in_json(await Upload(request, self._counter.bounds, limit_bytes).submit(self._counter.client, name, options))

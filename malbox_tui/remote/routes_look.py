@@ -42,9 +42,7 @@ class Looking:
             Operation("GET", "/v1/tasks", "A window of tasks", self.tasks, TaskPage, parameters=listing.TASKS),
             Operation("POST", "/v1/tasks/query", "The same", self.query, TaskPage, body=TaskQuery, problems=BODY_PROBLEMS),
             Operation("GET", "/v1/tasks/{id}", "One task", self.task, TaskRecord, problems=missing),
-            Operation(
-                "GET", "/v1/actions", "Who did what", self.actions, ActionPage, parameters=listing.ACTIONS, problems=missing
-            ),
+            Operation("GET", "/v1/actions", "Who did what", self.actions, ActionPage, parameters=listing.ACTIONS),
             Operation("GET", "/v1/events", "What happens, a line each", self.events, StreamLine, LINES, listing.EVENTS),
         )
 
@@ -96,10 +94,9 @@ class Looking:
     async def actions(self, request: Request) -> Response:
         """`ActionPage`."""
         asked: listing.ActionListing = asking.read_query(request, listing.ACTIONS)
-        if self._counter.served.actions is None:
-            raise not_found("This engine keeps no log of actions.")
-        rows = await self._counter.served.actions(asked.before, asked.limit + 1)
-        return in_json(ActionPage(rows=tuple(rows[: asked.limit]), more=len(rows) > asked.limit))
+        rows = await self._counter.client.actions(asked.before, asked.limit)
+        full = bool(rows) and len(rows) == asked.limit
+        return in_json(ActionPage(rows=tuple(rows), more=full and bool(await self._counter.client.actions(rows[-1].number, 1))))
 
     async def events(self, request: Request) -> Response:
         """`StreamLine`s."""

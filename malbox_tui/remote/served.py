@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from malbox_tui.model.actions import ActionRecord
 from malbox_tui.model.errors import UnknownTask
 from malbox_tui.model.overview import Overview
 from malbox_tui.model.queries import TaskFilter, TaskQuery, TaskRecord
@@ -14,18 +13,14 @@ from malbox_tui.remote.bounds import Bounds
 from malbox_tui.remote.presence import Presence
 from malbox_tui.remote.relay import Relay
 
-ReadActions = Callable[[int | None, int], Awaitable[Sequence[ActionRecord]]]
-"""(before, limit) → at most `limit` actions with a number below `before` (None: the latest of all), the latest first."""
-
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """What is served: an engine's door, how large a sample may be in bytes, its log of actions (None: it keeps none)."""
+    """What is served: an engine's door, by which version of the program, and how large a sample may be in bytes."""
 
     client: Client
     version: str
     max_sample_bytes: Callable[[], int]
-    actions: ReadActions | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from malbox_tui.model import events as news
+from malbox_tui.model.actions import ActionRecord
 from malbox_tui.model.commands import Command, CommandOutcome
 from malbox_tui.model.events import Event, Gap, Position
 from malbox_tui.model.overview import Overview
@@ -60,6 +61,9 @@ class Script:
 
     async def read(self, reference: ResultRef, max_bytes: int) -> bytes:
         return b""
+
+    async def actions(self, before: int | None, limit: int) -> Sequence[ActionRecord]:
+        return ()
 
     async def events(self, after: Position | None) -> AsyncIterator[Event | Gap]:
         self.asked_after.append(after)

@@ -19,7 +19,7 @@ from malbox_tui.model.limits import UNLIMITED, ResourceLimits
 from malbox_tui.model.report import PluginRun, PluginStatus
 from malbox_tui.ports import Client, Findings, PluginBench, PluginJob, StopSignal
 from malbox_tui.remote.bounds import Bounds
-from malbox_tui.remote.served import ReadActions, Served
+from malbox_tui.remote.served import Served
 from malbox_tui.remote.server import serving
 from malbox_tui.remote.socket_file import listening
 from malbox_tui.runtime.engine_thread import EngineThread
@@ -88,11 +88,12 @@ def engine_in(folders: DataFolders, runner: ScriptedRunner, settings: Settings) 
     """An engine that has started."""
 
     def build() -> Engine:
-        services = TaskTracker()
+        store = SqliteStore(folders.store, TaskTracker().spawn)
         return Engine(
             settings,
             Adapters(
-                store=SqliteStore(folders.store, services.spawn),
+                store=store,
+                actions=store,
                 quarantine=CartQuarantine(folders.quarantine),
                 results=runner.results if isinstance(runner, Reporting) else FileResultStore(folders.results),
                 runner=runner,
@@ -113,7 +114,6 @@ async def served(
     workers: int = 0,
     bounds: Bounds | None = None,
     runner: ScriptedRunner | None = None,
-    actions: ReadActions | None = None,
 ) -> AsyncIterator[ServerRig]:
     """A served engine in an empty folder, with so many workers; none: its tasks stay as they are."""
     folders = DataFolders.under(folder)
@@ -124,7 +124,7 @@ async def served(
     )
     thread = engine_in(folders, runner or ScriptedRunner(), settings)
     try:
-        what = Served(thread.client, "1.2.3", lambda: settings.intake.max_sample_bytes, actions)
+        what = Served(thread.client, "1.2.3", lambda: settings.intake.max_sample_bytes)
         with listening(folders.control_socket) as listener:
             async with serving(what, listener, bounds=bounds) as connections:
                 yield ServerRig(folders, thread, connections)

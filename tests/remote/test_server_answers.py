@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import os
 from pathlib import Path
 
 from malbox_tui.model.commands import CancelTasks, CommandOutcome, PausePool, ResumePool
@@ -11,7 +12,7 @@ from malbox_tui.model.queries import TaskFilter, TaskPage, TaskQuery, TaskRecord
 from malbox_tui.model.sample import SampleName
 from malbox_tui.model.submission import Accepted, Receipt, Refused
 from malbox_tui.model.task import TaskState
-from malbox_tui.remote.protocol import PROTOCOL_HEADER, Health, Order
+from malbox_tui.remote.protocol import PROTOCOL_HEADER, ActionPage, Health, Order
 from tests.remote.rig import MAX_SAMPLE_BYTES, served
 
 
@@ -114,3 +115,22 @@ async def test_an_upload_of_the_largest_size_comes_in_pieces(tmp_path: Path) -> 
         receipt = (await asker.upload("name=large", content)).as_a(Receipt)  # type: ignore[arg-type]
         assert isinstance(receipt, Accepted)
         assert receipt.size_bytes == MAX_SAMPLE_BYTES
+
+
+async def test_who_did_what_from_where_is_told_the_latest_first(tmp_path: Path) -> None:
+    async with served(tmp_path) as rig, rig.asker(malbox_origin="ana@laptop", malbox_actor="mallory") as asker:
+        await asker.post("/v1/commands", Order(action=PausePool()))
+        await asker.post("/v1/commands", Order(action=CancelTasks(task_ids=(9,))))
+        page = (await asker.get("/v1/actions")).as_a(ActionPage)
+        assert [(record.action, record.done) for record in page.rows] == [
+            (CancelTasks(task_ids=(9,)), False),
+            (PausePool(), True),
+        ]
+        assert {(record.actor, record.origin) for record in page.rows} == {
+            (getpass.getuser(), f"ana@laptop (process {os.getpid()})")
+        }
+        assert not page.more
+        latest = (await asker.get("/v1/actions?limit=1")).as_a(ActionPage)
+        assert latest == ActionPage(rows=page.rows[:1], more=True)
+        before = (await asker.get(f"/v1/actions?limit=1&before={latest.rows[0].number}")).as_a(ActionPage)
+        assert before == ActionPage(rows=page.rows[1:], more=False)

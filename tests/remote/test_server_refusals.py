@@ -84,7 +84,6 @@ NOWHERE = (
     "/v1/tasks/%00",
     "/v1/tasks/%ff",
     "/v1/tasks/1%0a",
-    "/v1/actions",
     "/../../etc/passwd",
     "//etc/passwd",
 )
