@@ -10,7 +10,7 @@ from typing import Annotated
 
 from cyclopts import App, CycloptsError, Parameter, UnusedCliTokensError
 
-from malbox_tui.cli import analyze, completion, config, console, doctor, serve, tasks
+from malbox_tui.cli import analyze, attach, completion, config, console, doctor, serve, tasks, where
 from malbox_tui.cli.options import GlobalOptions, split_leading
 from malbox_tui.cli.output import OutputClosed, abandon_stdout, prepare_streams, tell
 from malbox_tui.cli.text import sentence
@@ -40,6 +40,8 @@ def make_app(tokens: Sequence[str] = ()) -> App:
     )
     app.command(analyze.analyze, usage="Usage: malbox-tui analyze [OPTIONS] [PATH...]")
     app.command(serve.serve)
+    app.command(attach.attach, usage="Usage: malbox-tui attach [OPTIONS] [TARGET]")
+    app.command(where.where)
     app.command(tasks.tasks)
     app.command(tasks.task)
     app.command(doctor.doctor)

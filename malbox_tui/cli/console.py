@@ -7,45 +7,40 @@ bound, and only then is said what is left.
 from __future__ import annotations
 
 import asyncio
-import getpass
 import logging
 import os
-import socket
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from malbox_tui.cli.analyze import STOP_MARGIN_S, analyze
+from malbox_tui.cli.attach import AttachedConsole
+from malbox_tui.cli.background import go_on_in_background
 from malbox_tui.cli.breakdown import engine_breakdown, first_cause
-from malbox_tui.cli.crash_report import write_crash_report
 from malbox_tui.cli.log_file import log_failed_threads, log_to_file
 from malbox_tui.cli.options import GlobalOptions
 from malbox_tui.cli.output import tell, write_line
 from malbox_tui.cli.paths import is_missing, nothing_there
+from malbox_tui.cli.screen import STDERR_FILE, AppEnd, LastResort, close_screen, host_name, login_name, run_app, tell_of_breakdown
 from malbox_tui.cli.terminal import KeptTerminal, is_terminal, obstacle
 from malbox_tui.cli.text import counted, sentence
 from malbox_tui.cli.watchman import Watchman
 from malbox_tui.cli.wishes import Wishes
-from malbox_tui.config.loading import Configuration
+from malbox_tui.config.loading import Configuration, shown_path
 from malbox_tui.model.commands import ShutdownMode
-from malbox_tui.model.errors import MalboxError
+from malbox_tui.model.errors import DataFolderInUse, Disconnected, MalboxError
 from malbox_tui.model.submission import SubmissionOptions
 from malbox_tui.model.task import FINAL_STATES
 
 if TYPE_CHECKING:
     from malbox_tui.runtime import EngineThread
-    from malbox_tui.tui.app import MalboxApp
 
 log = logging.getLogger(__name__)
 
 EXIT_OK = 0
 EXIT_BROKEN = 1
 EXIT_USAGE = 2
-
-STDERR_FILE = "console-stderr.log"
-"""In the log folder: what other code wrote to stderr while the console was up."""
 
 
 def make_command(
@@ -96,14 +91,6 @@ def _refuse(why: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class _AppEnd:
-    """How the app ended: what broke it, and whether a person had chosen to leave."""
-
-    error: BaseException | None = None
-    by_key: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Console:
     """One run of the command: an engine, the app on it, and the end of both."""
 
@@ -114,8 +101,31 @@ class Console:
     def carry_out(self) -> int:
         """Run to the end and return the exit code. The engine has ended when this returns or raises.
 
-        Raises what keeps the engine from starting (any `MalboxError`); the screen was not touched then.
+        Where another process serves an engine on the data folder, the console is opened on that one, which goes on. Raises what keeps
+        the engine from starting (any `MalboxError`); the screen was not touched then.
         """
+        try:
+            return self._with_the_pool_inside()
+        except DataFolderInUse as in_use:
+            return self._attached(in_use)
+
+    def _attached(self, in_use: DataFolderInUse) -> int:
+        """The console on the engine that has the data folder. Raises `in_use` when that has no socket, or doesn't answer on it."""
+        from malbox_tui.remote.client import SocketWay
+
+        path = self.options.folders.control_socket
+        if not path.is_socket():
+            raise in_use
+        holder = "another process" if in_use.pid is None else f"process {in_use.pid}"
+        note = f"Attached to the engine of {holder}, which has this data folder; leaving stops nothing."
+        tell(note)
+        console = AttachedConsole(self.options, self.options.command(), paths=self.paths, wishes=self.wishes, notes=(note,))
+        try:
+            return console.carry_out(SocketWay(str(path), shown_path(path)))
+        except Disconnected:
+            raise in_use from None
+
+    def _with_the_pool_inside(self) -> int:
         from malbox_tui.runtime import start_engine
 
         folders = self.options.folders
@@ -128,65 +138,70 @@ class Console:
         log_failed_threads()
         end_limit_s = STOP_MARGIN_S + 2 * settings.analysis.cancel_grace_s
         with KeptTerminal() as terminal:
-            last_resort = _LastResort(terminal)
+            last_resort = LastResort(terminal, "Ended before everything had; the next start recovers what was running.")
             drain_limit_s = settings.general.drain_timeout_s
             with Watchman(sys.stdin.fileno(), end_limit_s, last_resort, drain_limit_s=drain_limit_s) as watchman:
                 engine = start_engine(settings, folders, self.options.source.saved_limits())
                 watchman.guard(engine)
-                end = _AppEnd()
+                end = AppEnd()
                 try:
                     if watchman.signal is None:
                         end = self._show(engine, configuration, watchman)
                 finally:
                     engine.stop(ShutdownMode.GIVE_BACK)
-                    _close_screen(terminal, end.error)
+                    close_screen(terminal, end.error)
                     if not engine.join(end_limit_s):
                         last_resort(watchman.exit_code or EXIT_BROKEN)
                 return self._conclude(engine, watchman, end)
 
-    def _show(self, engine: EngineThread, configuration: Configuration, watchman: Watchman) -> _AppEnd:
+    def _show(self, engine: EngineThread, configuration: Configuration, watchman: Watchman) -> AppEnd:
         """The app, from its first to its last frame. What broke it is returned, so that the engine is ended in any case."""
-        left_by_key = False
+        left_by_key = goes_on = False
 
         def leave(mode: ShutdownMode) -> None:
             nonlocal left_by_key
             left_by_key = True
             engine.stop(mode)
 
+        def go_on() -> None:
+            nonlocal goes_on
+            goes_on = True
+
         try:
             from malbox_tui.runtime import open_intake
-            from malbox_tui.tui.app import MalboxApp
             from malbox_tui.tui.console import Surroundings
             from malbox_tui.tui.stderr_guard import stderr_to
 
             surroundings = Surroundings(
                 client=engine.client,
                 intake=open_intake(configuration.settings, self.options.folders),
-                actor=_login_name(),
-                host=socket.gethostname().partition(".")[0],
+                actor=login_name(),
+                host=host_name(),
                 on_leave=leave,
+                on_background=go_on,
                 paths=self.paths,
                 wishes=self.wishes,
                 notes=configuration.notes,
             )
-            with stderr_to(self.options.folders.logs / STDERR_FILE):
-                app = MalboxApp(surroundings)
-                with asyncio.Runner() as runner:
-                    runner.run(_run(app, watchman))
+            with stderr_to(self.options.folders.logs / STDERR_FILE), asyncio.Runner() as runner:
+                broken = runner.run(run_app(surroundings, watchman))
         except BaseException as error:  # whatever it is: the screen has to be left, the tasks given back, and the person told
             log.error("the console can't go on", exc_info=error)
-            return _AppEnd(error)
-        return _AppEnd(app.breakdown, left_by_key)
+            return AppEnd(error)
+        return AppEnd(broken, left_by_key, goes_on)
 
-    def _conclude(self, engine: EngineThread, watchman: Watchman, end: _AppEnd) -> int:
+    def _conclude(self, engine: EngineThread, watchman: Watchman, end: AppEnd) -> int:
         if end.error is not None and not watchman.terminal_lost:
-            self._tell_of_breakdown(first_cause(end.error))
+            tell_of_breakdown(first_cause(end.error), self.options.folders.logs)
         if engine.error is not None:
             tell(f"malbox-tui: {engine_breakdown(engine.error, self.options.folders)}")
         in_order = end.error is None and engine.error is None
         if in_order and watchman.signal is None and not end.by_key:
             in_order = False
             tell("malbox-tui: The console ended though nobody had asked it to.")
+        if in_order and end.goes_on and watchman.signal is None:
+            tell(go_on_in_background(self.options))
+            return EXIT_OK
         try:
             left = self._left_in_words(asyncio.run(self._count_left()))
             tell(f"{left[0].upper()}{left[1:]}" if watchman.signal is None else f"Ended by {watchman.signal.name}: {left}")
@@ -195,17 +210,6 @@ class Console:
         if watchman.exit_code is not None:
             return watchman.exit_code
         return EXIT_OK if in_order else EXIT_BROKEN
-
-    def _tell_of_breakdown(self, error: BaseException) -> None:
-        from malbox_tui.runtime import SystemClock
-
-        what = f"malbox-tui: The console ended with an unexpected {type(error).__name__}"
-        try:
-            path = write_crash_report(error, self.options.folders.logs, SystemClock().now())
-        except OSError as failure:
-            tell(f"{what}, and the details can't be written: {sentence(str(failure))}.")
-        else:
-            tell(f"{what}; {sentence(str(path))} has the details.")
 
     async def _count_left(self) -> int:
         from malbox_tui.runtime import open_reader
@@ -219,44 +223,3 @@ class Console:
             return "no task is left."
         command = self.options.command()
         return f"{counted(left, 'task is', 'tasks are')} kept; `{command}` goes on with {'it' if left == 1 else 'them'}."
-
-
-async def _run(app: MalboxApp, watchman: Watchman) -> None:
-    loop = asyncio.get_running_loop()
-
-    def on_ask(mode: ShutdownMode) -> None:
-        with suppress(RuntimeError):  # the loop has closed: the app is gone
-            loop.call_soon_threadsafe(app.leave, mode)
-
-    watchman.tell(on_ask)
-    try:
-        await app.run_async()
-    finally:
-        watchman.tell(None)
-
-
-def _close_screen(terminal: KeptTerminal, broken: BaseException | None) -> None:
-    """Textual leaves the screen itself, unless it broke down where it can't."""
-    if broken is None:
-        terminal.restore()
-    else:
-        terminal.leave_screen()
-
-
-class _LastResort:
-    """Ends the process at once, with the terminal as it was."""
-
-    def __init__(self, terminal: KeptTerminal) -> None:
-        self._terminal = terminal
-
-    def __call__(self, code: int) -> NoReturn:
-        self._terminal.leave_screen()
-        self._terminal.say("malbox-tui: Ended before everything had; the next start recovers what was running.\n")
-        os._exit(code)
-
-
-def _login_name() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return f"uid {os.getuid()}"

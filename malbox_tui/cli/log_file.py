@@ -42,12 +42,12 @@ class _SafeFormatter(logging.Formatter):
         return "\n".join(sentence(line) for line in super().format(record).splitlines())
 
 
-def log_to_file(folders: DataFolders, level: str) -> None:
-    """Send everything logged from `level` on (a name such as "info") to `malbox-tui.log` in the log folder, which has to exist.
+def log_to_file(folders: DataFolders, level: str, name: str = "malbox-tui.log") -> None:
+    """Send everything logged from `level` on (a name such as "info") to the file `name` in the log folder, which has to exist.
 
     Raises `StoreError` when the file can't be written.
     """
-    path = folders.logs / "malbox-tui.log"
+    path = folders.logs / name
     try:
         handler = PrivateFile.at(path)
     except OSError as exc:

@@ -78,6 +78,11 @@ class GlobalOptions:
                 words += [option, shlex.quote(shown_path(path))]
         return " ".join(words)
 
+    def arguments(self) -> list[str]:
+        """The same as `command`, for another process of this program, whatever its working folder is."""
+        words = [] if self.data_dir is None else ["--data-dir", str(self.folders.root)]
+        return words if self.config is None else [*words, "--config", str(self.config.absolute())]
+
 
 OPTION_NAMES = frozenset({"--data-dir", "--config", "--log-level"})
 

@@ -241,7 +241,7 @@ class RemoteClient:
                 raise self._contact.error("the engine ends") from None
             raise
         if not self._is_followed:
-            self._contact.made()
+            self._contact.answered()
         return answer
 
     def _request(self, method: str, target: str, body: Any) -> Request:

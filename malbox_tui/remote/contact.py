@@ -41,8 +41,9 @@ class Contact:
         self._tries = 0
         self._retry_at: float | None = None
         self._hurry = asyncio.Event()
+        self._was_there = False
         self.count = 0
-        """How often there was one."""
+        """How often a connection was made that lasts."""
 
     @property
     def away(self) -> Away | None:
@@ -53,8 +54,13 @@ class Contact:
         return Away(self._since, self._problem, left_s)
 
     def made(self) -> None:
-        """There is a connection."""
+        """There is a connection that lasts."""
         self.count += 1
+        self.answered()
+
+    def answered(self) -> None:
+        """There is somebody."""
+        self._was_there = True
         self._since, self._tries, self._retry_at = None, 0, None
 
     def lost(self, problem: str) -> None:
@@ -65,7 +71,7 @@ class Contact:
 
     def error(self, problem: str = "") -> Disconnected:
         """What a call raises that could not be made."""
-        since = "" if self._since is None or not self.count else self._time_of_day(self._since)
+        since = "" if self._since is None or not self._was_there else self._time_of_day(self._since)
         return Disconnected(self._where, problem or self._problem, since)
 
     async def wait_to_retry(self) -> None:

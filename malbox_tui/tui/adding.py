@@ -11,11 +11,12 @@ from textual.app import App
 from malbox_tui.model.errors import EngineStopped, MalboxError
 from malbox_tui.model.sample import escape
 from malbox_tui.model.submission import Accepted, Account, Refused
+from malbox_tui.tui.access import Access
 from malbox_tui.tui.console import Surroundings
 from malbox_tui.tui.notices import say, say_text
 from malbox_tui.tui.screens.add import AddSamples
 from malbox_tui.tui.screens.dialogs import Prompt
-from malbox_tui.tui.text import plain, sentence
+from malbox_tui.tui.text import counted, plain, sentence
 
 _BEGINNINGS_OF_A_DROP = ("/", "'", '"', "\\", "~", "file:")
 """How terminals begin the text of a drop: with an absolute path, quoted, escaped or as a URL."""
@@ -24,9 +25,10 @@ _BEGINNINGS_OF_A_DROP = ("/", "'", '"', "\\", "~", "file:")
 class Adding:
     """Submits what is named, each submission on its own, and says what came of it."""
 
-    def __init__(self, app: App[Any], around: Surroundings, note: Callable[[Sequence[Refused]], None]) -> None:
+    def __init__(self, app: App[Any], around: Surroundings, access: Access, note: Callable[[Sequence[Refused]], None]) -> None:
         """`note` writes down what was refused, for longer than a notice lasts."""
         self._note = note
+        self._access = access
         self._app = app
         self._around = around
         self._numbers = itertools.count(1)
@@ -39,7 +41,9 @@ class Adding:
 
     def add(self, paths: Sequence[bytes] | None) -> None:
         """Submit files and folders; none, and nothing happens."""
-        if paths:
+        if paths and (why_not := self._access.refusal("add_samples")) is not None:
+            say(self._app, f"{counted(len(paths), 'path')} not added. {why_not}", bad=True)
+        elif paths:
             self._app.run_worker(self._submit(tuple(paths)), name=f"submission {next(self._numbers)}")
 
     async def ask(self) -> None:

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
 from textual import events
 from textual._context import active_message_pump
+from textual.actions import ActionParseResult
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
 from textual.command import CommandPalette
 from textual.css.query import NoMatches
+from textual.dom import DOMNode
 from textual.filter import LineFilter
-from textual.screen import Screen
+from textual.screen import ModalScreen, Screen
 from textual.worker import WorkerFailed
 
 from malbox_tui.model.commands import ShutdownMode
-from malbox_tui.model.errors import EngineStopped
-from malbox_tui.model.queries import TaskPage, TaskQuery, TaskRecord
+from malbox_tui.model.queries import TaskRecord
 from malbox_tui.model.submission import Refused
 from malbox_tui.tui import keys
+from malbox_tui.tui.access import Access
 from malbox_tui.tui.adding import Adding
 from malbox_tui.tui.console import Surroundings
 from malbox_tui.tui.driver import TerminalDriver
@@ -32,12 +33,15 @@ from malbox_tui.tui.leaving import Leaving
 from malbox_tui.tui.line_filter import SafeText
 from malbox_tui.tui.live import LivePicture
 from malbox_tui.tui.moment import Moment
+from malbox_tui.tui.notices import say
 from malbox_tui.tui.orders import Orders
 from malbox_tui.tui.screens.dashboard import Dashboard
 from malbox_tui.tui.screens.dialogs import Help
 from malbox_tui.tui.screens.machine import about_machine
 from malbox_tui.tui.screens.palette import Palette, offered
 from malbox_tui.tui.screens.task import TaskScreen
+from malbox_tui.tui.screens.who import about_consoles
+from malbox_tui.tui.showing import Showing
 from malbox_tui.tui.styles import styles_folder
 from malbox_tui.tui.themes import DARK, LIGHT, THEMES
 
@@ -53,16 +57,16 @@ class MalboxApp(App[ShutdownMode]):
     def __init__(self, around: Surroundings) -> None:
         super().__init__(driver_class=TerminalDriver)
         self._around = around
-        self.picture = LivePicture(around.notes)
-        self.feed = Feed(around.client, self.picture, around.monotonic)
-        self.dashboard = Dashboard(self.picture, self.moment, self._ask, around.time_of_day, around.host)
-        self.adding = Adding(self, around, self._note_refused)
-        self.leaving = Leaving(self, self.feed, self.picture, around.on_leave)
+        self.picture = LivePicture(around.notes, "configuration" if around.attachment is None else "attached")
+        self.feed = Feed(around.client, self.picture, around.monotonic, around.attachment)
+        self.access = Access(around.attachment, around.time_of_day)
+        self.dashboard = Dashboard(self.picture, self.moment, around)
+        self.showing = Showing(self, self.feed, self.dashboard, self.access)
+        self.adding = Adding(self, around, self.access, self._note_refused)
+        self.leaving = Leaving(self, self.feed, self.picture, around)
         self.orders = Orders(self, around.client, around.actor, self._show_what_came_of_it)
         self._palette: Palette | None = None
         """The palette that was opened last, until a command of it was chosen."""
-        self._frames = 0
-        self._showing = False
         self._panicked = False
 
     # --- life --------------------------------------------------------------------------------------------------------------------
@@ -78,7 +82,7 @@ class MalboxApp(App[ShutdownMode]):
         self.theme = DARK
         await self.push_screen(self.dashboard)
         self.run_worker(self._follow(), name="feed")
-        self.set_interval(1 / SHOWN_PER_SECOND, self._show_frame)
+        self.set_interval(1 / SHOWN_PER_SECOND, self.showing.show_frame)
         self.adding.begin()
 
     def on_ready(self) -> None:
@@ -103,49 +107,16 @@ class MalboxApp(App[ShutdownMode]):
         await super().on_event(event)
 
     async def _follow(self) -> None:
-        try:
-            await self.feed.run(self.show_changes)
-        except EngineStopped:
-            self.feed.ended = True
+        await self.showing.follow()
         self.exit(self.leaving.mode or ShutdownMode.GIVE_BACK)
 
-    async def _show_frame(self) -> None:
-        """Changes a few times a second, clocks once, both in one paint."""
-        self._frames += 1
-        await self.show_changes()
-        if self._frames % SHOWN_PER_SECOND == 0:
-            with suppress(EngineStopped):
-                await self.feed.learn()
-            self.show_time()
-
     async def show_changes(self) -> None:
-        """Draw what changed; one at a time, so that a slow engine is not asked twice."""
-        if self._showing or self.picture.overview is None or self.feed.ended:
-            return
-        changes = self.feed.take_changes()
-        if not changes.anything:
-            return
-        self._showing = True
-        try:
-            await self.feed.refresh()
-            await self.dashboard.show(changes)
-            if isinstance(self.screen, TaskScreen):
-                await self.screen.reread()
-        except EngineStopped:
-            self.feed.ended = True
-        finally:
-            self._showing = False
+        """Draw what changed."""
+        await self.showing.show_changes()
 
     def show_time(self) -> None:
         """Draw what moves with time alone."""
-        if self.picture.overview is None:
-            return
-        self.dashboard.tick()
-        if isinstance(self.screen, TaskScreen):
-            self.screen.tick()
-
-    async def _ask(self, query: TaskQuery) -> TaskPage:
-        return await self._around.client.query(query)
+        self.showing.show_time()
 
     async def _show_what_came_of_it(self) -> None:
         self.feed.changes.anything = self.feed.changes.tasks = True
@@ -192,10 +163,28 @@ class MalboxApp(App[ShutdownMode]):
             self.orders.change_priority(record, step)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """See `App`: keys for tasks are none while the focus is on the machines, and those for machines not without one."""
+        """See `App`: keys for tasks are none while the focus is on the machines, and those for machines not without one. What is out of
+        reach is greyed."""
+        if action in ("who", "background"):
+            return self._has_others() if action == "who" else self.leaving.can_go_on
+        if self.access.refusal(action) is not None:
+            return None
         if action in keys.TASK_ACTIONS:
             return isinstance(self.screen, TaskScreen) or self.dashboard.focused is not self.dashboard.machines
         return action not in keys.MACHINE_ACTIONS or bool(self.dashboard.machines.machines)
+
+    async def run_action(
+        self,
+        action: str | ActionParseResult,
+        default_namespace: DOMNode | None = None,
+        namespaces: Mapping[str, DOMNode] | None = None,
+    ) -> bool:
+        """See `App`: a key that can't do anything says why."""
+        name = (action if isinstance(action, str) else action[1]).partition("(")[0].rpartition(".")[2]
+        if (why_not := self.access.refusal(name)) is not None and not isinstance(self.screen, ModalScreen):
+            say(self, why_not, bad=True)
+            return True
+        return await super().run_action(action, default_namespace, namespaces)
 
     async def _target(self) -> TaskRecord | None:
         """The task that a key means: the one that is shown or under the cursor."""
@@ -240,6 +229,15 @@ class MalboxApp(App[ShutdownMode]):
 
     # --- keys: the screen --------------------------------------------------------------------------------------------------------
 
+    def _has_others(self) -> bool:
+        overview = self.picture.overview
+        return self._around.attachment is not None and overview is not None and bool(overview.consoles)
+
+    async def action_who(self) -> None:
+        """Who else is attached."""
+        if self.picture.overview is not None:
+            await self.push_screen(about_consoles(self.picture.overview, self.moment(), self._around.time_of_day))
+
     async def action_help(self) -> None:
         """All keys."""
         if not isinstance(self.screen, Help):
@@ -273,6 +271,10 @@ class MalboxApp(App[ShutdownMode]):
     async def action_quit(self) -> None:
         """Leave; when something runs, ask what is to become of it."""
         await self.leaving.ask()
+
+    async def action_background(self) -> None:
+        """Leave, and let the pool go on."""
+        await self.leaving.ask_to_go_on()
 
     def leave(self, mode: ShutdownMode) -> None:
         """Leave in this way, without a question."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from rich.text import Text
@@ -9,6 +10,7 @@ from rich.text import Text
 from malbox_tui.model.commands import ShutdownMode
 from malbox_tui.model.due import TimeLimit
 from malbox_tui.model.overview import Overview
+from malbox_tui.ports import Away
 from malbox_tui.tui.countdown import Countdown, countdown_of
 from malbox_tui.tui.moment import Moment
 from malbox_tui.tui.text import clock_time, joined_cells, plain, sentence, wrapped
@@ -56,6 +58,13 @@ def notices(overview: Overview, now: float) -> list[Notice]:
         which = "all machines are" if played == of_all else f"{played} of {of_all} machines {'is' if played == 1 else 'are'}"
         found.append(Notice("SIMULATED", "preparing", f"{which} played: results are made up"))
     return found
+
+
+def away_notice(away: Away, time_of_day: Callable[[float], str]) -> Notice:
+    """What has to be said while the engine can't be reached."""
+    left_s = away.retry_in_s
+    again = "trying again now" if left_s is None or left_s < 0.5 else f"trying again in {left_s:.0f} s"
+    return Notice("NOT CONNECTED", "bad", f"since {time_of_day(away.since)}: {away.problem}; {again}; what you see is of then")
 
 
 def banner_lines(shown: list[Notice], moment: Moment, width: int) -> list[Text]:

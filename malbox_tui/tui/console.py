@@ -9,7 +9,8 @@ from datetime import datetime
 
 from malbox_tui.model.commands import ShutdownMode
 from malbox_tui.model.submission import Offer, SubmissionOptions
-from malbox_tui.ports import Client, Intake
+from malbox_tui.ports import Attachment, Client, Intake
+from malbox_tui.tui.banner import Notice, away_notice
 
 
 def _local_time(at: float) -> str:
@@ -20,7 +21,9 @@ def _local_time(at: float) -> str:
 class Surroundings:
     """The engine's door, what finds samples on this host, and how to end.
 
-    `on_leave` is called once with the way that the operator chose; `paths` are submitted at the start, `notes` told of in the log.
+    `on_leave` is called once with the way that the operator chose; `on_background` (None: that can't be done) when the pool is to go on
+    without the console. `attachment` is the way to an engine elsewhere, None when it is inside: then leaving ends it. `paths` are
+    submitted at the start, `notes` told of in the log.
     """
 
     client: Client
@@ -28,11 +31,18 @@ class Surroundings:
     actor: str
     host: str
     on_leave: Callable[[ShutdownMode], None]
+    on_background: Callable[[], None] | None = None
+    attachment: Attachment | None = None
     paths: Sequence[bytes] = ()
     wishes: SubmissionOptions = field(default_factory=SubmissionOptions)
     notes: Sequence[str] = ()
     monotonic: Callable[[], float] = time.monotonic
     time_of_day: Callable[[float], str] = _local_time
+
+    def away_notice(self) -> Notice | None:
+        """What there is to say while an engine elsewhere can't be reached; None while it can."""
+        away = None if self.attachment is None else self.attachment.away
+        return None if away is None else away_notice(away, self.time_of_day)
 
     def offers(self, paths: Sequence[bytes]) -> AsyncIterator[Offer]:
         """What is found under paths."""

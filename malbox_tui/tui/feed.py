@@ -1,19 +1,22 @@
 """From the engine's events to the live picture: everything is folded in at once, and shown a few times a second: often enough to be
 live, rarely enough for a slow link.
 
-A gap (the console was too slow), and the first start, read everything anew. When the events end, the engine has stopped.
+A gap (the console was too slow), an engine that was started again, and the first start, read everything anew. When the events end, the
+engine has stopped. While an engine elsewhere can't be reached, time stands.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
 from dataclasses import dataclass
+from typing import cast
 
-from malbox_tui.model.events import Event, Gap
+from malbox_tui.model.events import Event, Gap, Position
 from malbox_tui.model.overview import Overview
 from malbox_tui.model.queries import MAX_ROWS, TaskFilter, TaskQuery, TaskRecord, TaskSort
 from malbox_tui.model.task import FINAL_STATES, OWNED_STATES, TaskState
-from malbox_tui.ports import Client
+from malbox_tui.ports import Attachment, Client
 from malbox_tui.tui.live import LivePicture
 
 SHOWN_PER_SECOND = 4
@@ -30,10 +33,16 @@ class Changes:
 
 
 class Feed:
-    """Keeps a `LivePicture` up to date. `monotonic` gives seconds for durations."""
+    """Keeps a `LivePicture` up to date. `monotonic` gives seconds for durations; `attachment` is None for an engine in this process."""
 
-    def __init__(self, client: Client, picture: LivePicture, monotonic: Callable[[], float]) -> None:
+    def __init__(
+        self, client: Client, picture: LivePicture, monotonic: Callable[[], float], attachment: Attachment | None = None
+    ) -> None:
         self._client = client
+        self._attachment = attachment
+        self._contacts = 0
+        self._now = 0.0
+        self._sentences: list[str] = []
         self._picture = picture
         self._monotonic = monotonic
         self._seen_at = 0.0
@@ -42,9 +51,27 @@ class Feed:
         """The engine has stopped: there is no more news."""
 
     def now(self) -> float:
-        """The engine's time, reckoned from its last answer."""
+        """The engine's time, reckoned from its last answer; while it can't be reached, the time when it still could."""
         overview = self._picture.overview
-        return 0.0 if overview is None else overview.clock + (self._monotonic() - self._seen_at)
+        if overview is not None and (self._attachment is None or self._attachment.away is None):
+            self._now = overview.clock + (self._monotonic() - self._seen_at)
+        return self._now
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether anything was read yet."""
+        return self._picture.overview is not None
+
+    def look_at_the_way(self) -> None:
+        """After a connection that was made again, everything is asked for again, whether or not anything is told to have changed."""
+        if self._attachment is not None and self._attachment.contacts != self._contacts:
+            self._contacts = self._attachment.contacts
+            self.changes = Changes(anything=True, tasks=True)
+
+    def take_sentences(self) -> list[str]:
+        """What the operator is to be told, since the last call."""
+        told, self._sentences = self._sentences, []
+        return told
 
     async def run(self, show: Callable[[], Awaitable[None]]) -> None:
         """Follow the engine until it stops; `show` draws what was read anew, at once. Raises what the client raises."""
@@ -83,13 +110,25 @@ class Feed:
         self.changes = Changes(anything=True, tasks=True)
 
     async def _follow(self) -> bool:
-        """True when the events ended, False at a gap."""
+        """True when the events ended, False at a gap, and when they are those of an engine that was started again."""
         assert self._picture.overview is not None
-        async for item in self._client.events(self._picture.overview.position):
-            if isinstance(item, Gap):
-                self._picture.gaps += 1
-                return False
-            self._fold(item)
+        place = self._picture.overview.position
+        async with aclosing(cast(AsyncGenerator[Event | Gap, None], self._client.events(place))) as events:
+            async for item in events:
+                if isinstance(item, Gap):
+                    self._picture.gaps += 1
+                    self._notice_start(place, item.resumes_after)
+                    return False
+                self._fold(item)
+                if self._notice_start(place, item.position):
+                    return False
+        return True
+
+    def _notice_start(self, before: Position, now: Position) -> bool:
+        if now.engine_id == before.engine_id and now.epoch == before.epoch:
+            return False
+        which = "The engine was started again" if now.engine_id == before.engine_id else "Another engine answers here now"
+        self._sentences.append(f"{which}; everything was read anew.")
         return True
 
     def _fold(self, event: Event) -> None:

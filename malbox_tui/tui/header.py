@@ -8,19 +8,25 @@ from rich.text import Text
 
 from malbox_tui.model.overview import GroupView, Overview
 from malbox_tui.model.task import TaskState
+from malbox_tui.ports import Attachment
 from malbox_tui.tui.glyphs import STATES
 from malbox_tui.tui.groups import groups_part
 from malbox_tui.tui.moment import Moment
-from malbox_tui.tui.text import joined_cells, plain, short_size, shown
+from malbox_tui.tui.text import counted, fit, joined_cells, plain, short_size, shown
 
 SPARKS = "▁▂▃▄▅▆▇█"
+COUNT_FROM_WIDTH = 80
+MIN_PLACE_CELLS = 12
 GAP_CELLS = 3
 """Between two parts."""
 
 
-def header_line(overview: Overview | None, chosen: GroupView | None, moment: Moment, width: int, host: str) -> Text:
-    """The one line at the top: as much of it as fits, the most important first. `chosen` is the worker group that keys act on."""
+def header_line(overview: Overview | None, chosen: GroupView | None, moment: Moment, width: int, place: str | Attachment) -> Text:
+    """The one line at the top: as much of it as fits, the most important first. `chosen` is the worker group that keys act on, `place`
+    the host, or the way to an engine elsewhere."""
     title = plain(" malbox ", f"bold reverse {moment.tone('accent')}")
+    if not isinstance(place, str):
+        title = joined_cells([title, _attached_part(place, overview, moment, width)])
     if overview is None:
         return joined_cells([title, plain("connecting…", moment.tone("muted"))])
     queue, ended = _queue_part(overview, moment), _ended_part(overview, moment)
@@ -29,7 +35,8 @@ def header_line(overview: Overview | None, chosen: GroupView | None, moment: Mom
         room = width - title.cell_len - GAP_CELLS
         with_queue = room - queue.cell_len - GAP_CELLS
         parts.append(groups_part(overview, chosen, moment, (with_queue - ended.cell_len - GAP_CELLS, with_queue, room)))
-    parts += [queue, ended, _rate_part(overview, moment), _room_part(overview, moment), shown(host, moment.tone("muted"))]
+    parts += [queue, ended, _rate_part(overview, moment), _room_part(overview, moment)]
+    parts += [shown(place, moment.tone("muted"))] if isinstance(place, str) else []
     line = Text(no_wrap=True, end="")
     for part in parts:
         if not part.plain:
@@ -42,6 +49,21 @@ def header_line(overview: Overview | None, chosen: GroupView | None, moment: Mom
             line.append(" ")
         line.append_text(part)
     return line
+
+
+def _attached_part(way: Attachment, overview: Overview | None, moment: Moment, width: int) -> Text:
+    """Where this console is attached, how, and how many there are; on a narrow screen the name alone is cut."""
+    facts = ["attached" if way.away is None else "not connected"]
+    facts += ["read-only"] if way.read_only else []
+    consoles = 0 if overview is None else len(overview.consoles)
+    facts += [counted(consoles, "console")] if consoles > 1 and width >= COUNT_FROM_WIDTH else []
+    rest = f", {', '.join(facts)}"
+    name = shown(way.place)
+    room = max(MIN_PLACE_CELLS, width // 2 - len(rest) - MIN_PLACE_CELLS)
+    text = fit(name, room) if name.cell_len > room else name
+    text.append(rest)
+    text.stylize(moment.tone("bad" if way.away is not None else "late" if way.read_only else "muted"))
+    return text
 
 
 def _queue_part(overview: Overview, moment: Moment) -> Text:

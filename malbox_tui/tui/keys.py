@@ -100,8 +100,17 @@ DASHBOARD: tuple[Key, ...] = (
 EVERYWHERE: tuple[Key, ...] = (
     Key("app.help", "question_mark,f1", "app.help", "?", "help", "All keys"),
     Key("app.palette", "ctrl+p", "app.command_palette", "^p", "", "The command palette"),
+    Key("app.who", "u", "app.who", "u", "", "Who else is attached to this engine"),
     Key("app.theme", "t", "app.toggle_dark", "t", "", "Dark or light"),
     Key("app.quit", "q,ctrl+q", "app.quit", "q", "quit", "Leave: finish, keep or cancel what runs (asks first)"),
+    Key(
+        "app.background",
+        "b",
+        "app.background",
+        "b",
+        "",
+        "Leave, and let the pool go on in the background (asks first); `malbox-tui` attaches to it again",
+    ),
 )
 """What works on every screen but the dialogs."""
 
@@ -167,6 +176,22 @@ YIELDING = (
 
 TASK_ACTIONS = frozenset({"open_task", "cancel_task", "retry_task", "priority"})
 """Actions on one task."""
+CHANGING_ACTIONS = frozenset(
+    {
+        "add_samples",
+        "cancel_task",
+        "retry_task",
+        "priority",
+        "resize",
+        "save_limits",
+        "pause",
+        "disable_machine",
+        "enable_machine",
+    }
+)
+"""Actions that change something of the engine's."""
+ASKING_ACTIONS = CHANGING_ACTIONS | {"open_task", "filter", "next_view"}
+"""Actions that an engine has to answer."""
 MACHINE_ACTIONS = frozenset({"show_machine", "disable_machine", "enable_machine"})
 """Actions on the machine under the cursor."""
 

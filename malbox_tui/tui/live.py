@@ -98,9 +98,10 @@ class LiveTask:
 class LivePicture:
     """What the dashboard shows. Nothing but its own methods changes it."""
 
-    def __init__(self, notes: Sequence[str] = ()) -> None:
-        """`notes` are sentences on how it began; they are the first lines of the log."""
+    def __init__(self, notes: Sequence[str] = (), about: str = "configuration") -> None:
+        """`notes` are sentences on how it began, and `about` what they are about; they are the first lines of the log."""
         self._notes = tuple(notes)
+        self._about = about
         self.overview: Overview | None = None
         self.tasks: OrderedDict[int, LiveTask] = OrderedDict()
         """By id, in the order in which they came."""
@@ -113,7 +114,7 @@ class LivePicture:
     def seed(self, overview: Overview, records: Iterable[TaskRecord]) -> None:
         """Begin from what the engine says of itself and of the tasks at work and ended lately."""
         self.overview = overview
-        self.log.extend(LogLine(overview.clock, "late", "configuration", note) for note in reversed(self._notes))
+        self.log.extend(LogLine(overview.clock, "late", self._about, note) for note in reversed(self._notes))
         self._notes = ()
         self._out_of_service = {machine.name for machine in overview.machines if machine.state in OUT_OF_SERVICE}
         self.tasks.clear()

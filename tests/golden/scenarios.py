@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from textual.pilot import Pilot
 from textual.widgets import Input
@@ -37,8 +38,10 @@ from tests.golden import fleet
 from tests.tui.scripted import (
     MALICIOUS,
     SUSPICIOUS,
+    ScriptedAttachment,
     ScriptedClient,
     ScriptedIntake,
+    console,
     due,
     plugin_run,
     record,
@@ -63,11 +66,15 @@ class Scene:
     keys: Sequence[str] = ()
     before: Callable[[MalboxApp], None] | None = None
     in_readme: bool = False
+    around: Callable[[], dict[str, Any]] = dict
+    """What else the console is given."""
 
     def app(self) -> MalboxApp:
         """A new app for the scene."""
         return MalboxApp(
-            surroundings(self.engine(), ScriptedIntake(b"/srv/in/mail/", b"/srv/in/mail/invoice.doc", b"/srv/in/usb/"))
+            surroundings(
+                self.engine(), ScriptedIntake(b"/srv/in/mail/", b"/srv/in/mail/invoice.doc", b"/srv/in/usb/"), **self.around()
+            )
         )
 
     async def play(self, pilot: Pilot[object]) -> None:
@@ -96,6 +103,27 @@ async def _settle(pilot: Pilot[object], app: MalboxApp) -> None:
     await app.show_changes()
     app.show_time()
     await pilot.pause()
+
+
+# --- ways to an engine -----------------------------------------------------------------------------------------------------------
+
+
+def _attached() -> dict[str, Any]:
+    return {"attachment": ScriptedAttachment()}
+
+
+def _looking() -> dict[str, Any]:
+    return {"attachment": ScriptedAttachment(read_only=True)}
+
+
+def _with_background() -> dict[str, Any]:
+    return {"on_background": lambda: None}
+
+
+def _cut_off(app: MalboxApp) -> None:
+    way = app._around.attachment
+    assert isinstance(way, ScriptedAttachment)
+    way.breaks("ssh can't get to sbx-01: Connection timed out")
 
 
 # --- engines -----------------------------------------------------------------------------------------------------------------------
@@ -131,6 +159,13 @@ def busy() -> ScriptedClient:
         worker(4, ago_s=3.0),
     ]
     return ScriptedClient(rows, workers, told=[])
+
+
+def followed() -> ScriptedClient:
+    consoles = (console(), console("ben", "ben@soc-3 (process 90210)", ago_s=75.0, read_only=True), console("root", "process 17"))
+    client = told()
+    client._engine["consoles"] = consoles
+    return client
 
 
 def _row(number: int, state: TaskState, name: bytes, kind: str, ago_s: float) -> TaskRecord:
@@ -344,6 +379,15 @@ SCENES: tuple[Scene, ...] = (
     Scene("task-stands-80x24", SMALL, fleet.batches, ["enter"], _at_task(403)),
     Scene("task-stage-timeout-80x24", SMALL, fleet.timed_out, ["enter"], _at_task(3)),
     Scene("task-critical-timeout-120x40", NORMAL, fleet.timed_out, ["enter"], _at_task(2)),
+    Scene("disconnected-80x24", SMALL, followed, before=_cut_off, around=_attached),
+    Scene("disconnected-120x40", NORMAL, followed, ["p"], before=_cut_off, around=_attached),
+    Scene("disconnected-60x18", NARROW, followed, before=_cut_off, around=_attached),
+    Scene("read-only-80x24", SMALL, followed, around=_looking),
+    Scene("read-only-120x40", NORMAL, followed, ["c"], around=_looking),
+    Scene("who-else-80x24", SMALL, followed, ["u"], around=_attached),
+    Scene("leaving-120x40", NORMAL, told, ["q"], around=_with_background),
+    Scene("leaving-80x24", SMALL, fleet.near_the_end, ["q"], around=_with_background),
+    Scene("background-question-80x24", SMALL, told, ["b"], around=_with_background),
     Scene("many-groups-80x24", SMALL, fleet.many_groups, ["w", "w"]),
     Scene("many-groups-160x48", WIDE, fleet.many_groups, ["w"]),
 )

@@ -11,6 +11,7 @@ import hashlib
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -20,7 +21,7 @@ from malbox_tui.model.due import Due, TimeLimit
 from malbox_tui.model.errors import MalboxError, StoreError
 from malbox_tui.model.events import Event, EventBody, Gap, Position
 from malbox_tui.model.machine import MachineState, MachineView
-from malbox_tui.model.overview import GroupView, Overview
+from malbox_tui.model.overview import ConsoleView, GroupView, Overview
 from malbox_tui.model.queries import MAX_ROWS, TaskPage, TaskQuery, TaskRecord, TaskSort, Waiting
 from malbox_tui.model.report import (
     REPORT_RESULT,
@@ -36,7 +37,7 @@ from malbox_tui.model.sample import Sample, SampleName
 from malbox_tui.model.submission import Accepted, Account, Offer, Receipt, Refused, SubmissionOptions
 from malbox_tui.model.task import EndedBy, Outcome, Task, TaskState
 from malbox_tui.model.worker import WorkerKind, WorkerState, WorkerView
-from malbox_tui.ports import Client, Dropped, Intake
+from malbox_tui.ports import Away, Client, Dropped, Intake
 from malbox_tui.tui.console import Surroundings
 
 NOW = 1_760_000_400.0
@@ -214,7 +215,7 @@ class ScriptedClient(Client):
         self.workers = tuple(workers)
         self.results = dict(results or {})
         self.reasons = dict(reasons or {})
-        self.fails: StoreError | None = None
+        self.fails: MalboxError | None = None
         """What reading the tasks raises."""
         self.commands: list[Command] = []
         self.offered: list[SampleName] = []
@@ -328,6 +329,37 @@ class ScriptedClient(Client):
                 yield item
             self._more.clear()
             await self._more.wait()
+
+
+@dataclass
+class ScriptedAttachment:
+    """A way to an engine elsewhere that the test makes and breaks."""
+
+    place: str = "ana@sbx-01"
+    read_only: bool = False
+    away: Away | None = None
+    contacts: int = 1
+    hurried: int = 0
+
+    def hurry(self) -> None:
+        """See `Attachment`."""
+        self.hurried += 1
+
+    def breaks(self, problem: str = "the connection was closed", retry_in_s: float | None = 4.0) -> None:
+        """The connection is lost, half a minute before `NOW`."""
+        self.away = Away(NOW - 30, problem, retry_in_s)
+
+    def comes_back(self) -> None:
+        """It is made again."""
+        self.away = None
+        self.contacts += 1
+
+
+def console(
+    actor: str = "ana", origin: str = "ana@laptop (process 4711)", *, ago_s: float = 600.0, read_only: bool = False
+) -> ConsoleView:
+    """Someone who follows the engine."""
+    return ConsoleView(actor=actor, origin=origin, since=NOW - ago_s, read_only=read_only)
 
 
 class ScriptedIntake(Intake):

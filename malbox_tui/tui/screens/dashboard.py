@@ -15,6 +15,7 @@ from malbox_tui.model.overview import Overview
 from malbox_tui.model.queries import TaskFilter
 from malbox_tui.model.task import OWNED_STATES, TaskState
 from malbox_tui.tui import keys
+from malbox_tui.tui.console import Surroundings
 from malbox_tui.tui.feed import Changes
 from malbox_tui.tui.groups import GroupChoice
 from malbox_tui.tui.live import LivePicture
@@ -26,7 +27,7 @@ from malbox_tui.tui.widgets.key_bar import KeyBar
 from malbox_tui.tui.widgets.line_view import LineView
 from malbox_tui.tui.widgets.machines import MachinesPane
 from malbox_tui.tui.widgets.panes import Banner, EventLog, HeaderBar, Timelines, WorkerStrip
-from malbox_tui.tui.widgets.task_table import Ask, TaskTable
+from malbox_tui.tui.widgets.task_table import TaskTable
 
 VIEWS: tuple[tuple[str, frozenset[TaskState] | None], ...] = (
     ("all", None),
@@ -58,9 +59,7 @@ class Dashboard(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = keys.bindings(keys.DASHBOARD)
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (150, "-wide")]  # noqa: RUF012 - as the base declares it
 
-    def __init__(
-        self, picture: LivePicture, moment: Callable[[], Moment], ask: Ask, clock: Callable[[float], str], host: str
-    ) -> None:
+    def __init__(self, picture: LivePicture, moment: Callable[[], Moment], around: Surroundings) -> None:
         super().__init__()
         self._picture = picture
         self._moment = moment
@@ -70,13 +69,13 @@ class Dashboard(Screen[None]):
         self._title: object = None
         self._offered = (False, False)
         self.groups = GroupChoice()
-        self.header = HeaderBar(picture, self.groups, moment, host)
-        self.banner = Banner(picture, moment)
-        self.tasks = TaskTable(ask, moment, id="tasks")
+        self.header = HeaderBar(picture, self.groups, moment, around.host, around.attachment)
+        self.banner = Banner(picture, moment, around.away_notice)
+        self.tasks = TaskTable(around.client.query, moment, id="tasks")
         self.worker_strip = WorkerStrip(picture, self.groups, moment)
         self.machines = MachinesPane(picture, moment)
         self.timelines = Timelines(picture, moment)
-        self.events = EventLog(picture, moment, clock)
+        self.events = EventLog(picture, moment, around.time_of_day)
         self._too_small = Static(plain("The terminal is too small: 60×16 at least."), id="too-small")
 
     def compose(self) -> ComposeResult:

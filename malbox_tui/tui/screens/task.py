@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import ClassVar
 
 from rich.text import Text
@@ -12,7 +13,7 @@ from textual.containers import VerticalScroll
 from textual.screen import Screen
 from textual.widgets import Static
 
-from malbox_tui.model.errors import MalboxError, StoreError
+from malbox_tui.model.errors import Disconnected, EngineStopped, MalboxError
 from malbox_tui.model.queries import TaskFilter, TaskQuery, TaskRecord
 from malbox_tui.model.report import REPORT_RESULT, PluginRun, ResultRef
 from malbox_tui.ports import Client
@@ -75,7 +76,9 @@ class TaskScreen(Screen[None]):
         """Ask for the task again, and for results that are new."""
         try:
             page = await self._client.query(TaskQuery(where=TaskFilter(task_ids=(self.task_id,))))
-        except StoreError as error:
+        except EngineStopped:
+            raise
+        except MalboxError as error:
             if self._record is None:
                 self._page.update(Text("\n").join(unreadable_lines(f"Task {self.task_id}", str(error), self._moment())))
             return
@@ -104,12 +107,15 @@ class TaskScreen(Screen[None]):
     async def _read_results(self, run: PluginRun) -> None:
         for reference in run.results:
             if reference.name in (REPORT_RESULT, LOG_RESULT) and reference.path not in self._read:
-                self._read[reference.path] = await self._lines_of(run, reference)
+                with suppress(Disconnected):
+                    self._read[reference.path] = await self._lines_of(run, reference)
 
     async def _lines_of(self, run: PluginRun, reference: ResultRef) -> list[Text]:
         is_report = reference.name == REPORT_RESULT
         try:
             content = await self._client.read(reference, MAX_REPORT_BYTES if is_report else MAX_LOG_BYTES)
+        except Disconnected:
+            raise
         except MalboxError as error:
             return unreadable_lines(f"{'Report' if is_report else 'Log'} of {run.name}", str(error), self._moment())
         if is_report:

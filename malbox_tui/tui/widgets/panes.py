@@ -8,6 +8,7 @@ from itertools import islice
 from rich.text import Text
 
 from malbox_tui.model.overview import Overview
+from malbox_tui.ports import Attachment
 from malbox_tui.tui.banner import Notice, banner_lines, notices
 from malbox_tui.tui.groups import GroupChoice, group_line
 from malbox_tui.tui.header import header_line
@@ -27,12 +28,15 @@ TIMELINE_SECONDS = (60.0, 300.0, 1800.0)
 class HeaderBar(LineView, can_focus=False):
     """The pool in one line."""
 
-    def __init__(self, picture: LivePicture, groups: GroupChoice, moment: Callable[[], Moment], host: str) -> None:
+    def __init__(
+        self, picture: LivePicture, groups: GroupChoice, moment: Callable[[], Moment], host: str, attachment: Attachment | None
+    ) -> None:
         super().__init__(id="header")
         self._picture = picture
         self._groups = groups
         self._moment = moment
         self._host = host
+        self._attachment = attachment
 
     def line_count(self) -> int:
         """See `LineView`."""
@@ -42,16 +46,18 @@ class HeaderBar(LineView, can_focus=False):
         """See `LineView`."""
         overview = self._picture.overview
         chosen = None if overview is None else self._groups.of(overview)
-        return header_line(overview, chosen, self._moment(), width, self._host)
+        return header_line(overview, chosen, self._moment(), width, self._attachment or self._host)
 
 
 class Banner(LineView, can_focus=False):
     """What must not be missed, below the header; not there when all is well."""
 
-    def __init__(self, picture: LivePicture, moment: Callable[[], Moment]) -> None:
+    def __init__(self, picture: LivePicture, moment: Callable[[], Moment], away: Callable[[], Notice | None]) -> None:
+        """`away` is what there is to say while the engine can't be reached."""
         super().__init__(id="banner")
         self._picture = picture
         self._moment = moment
+        self._away = away
         self._lines: list[Text] = []
         self.problem: str | None = None
         """What the console itself can't do, besides what the engine says."""
@@ -61,7 +67,9 @@ class Banner(LineView, can_focus=False):
         """See `LineView`: there are more or fewer lines now, too."""
         overview, moment = self._picture.overview, self._moment()
         said = [] if overview is None else notices(overview, moment.now)
-        if self.problem is not None:
+        if (away := self._away()) is not None:
+            said.insert(0, away)
+        elif self.problem is not None:
             said.insert(0, Notice("TROUBLE", "bad", f"The tasks can't be read: {self.problem}"))
         self._lines = banner_lines(said, moment, self.app.size.width)
         self.display = bool(self._lines)

@@ -9,7 +9,7 @@ from rich.text import Text
 from textual.events import Click
 from textual.message import Message
 
-from malbox_tui.model.errors import EngineStopped, StoreError
+from malbox_tui.model.errors import Disconnected, EngineStopped, MalboxError
 from malbox_tui.model.queries import MAX_ROWS, TaskFilter, TaskPage, TaskQuery, TaskRecord, TaskSort
 from malbox_tui.tui import keys
 from malbox_tui.tui.columns import line_depends_on, task_header, task_line
@@ -76,13 +76,13 @@ class TaskTable(LineView, can_focus=True):
     async def fetch(self) -> None:
         """Ask for the window again. The cursor stays on its task, and that on its line of the screen.
 
-        An engine that has stopped answers no more, and a store may fail: what was seen last stays.
+        An engine that has stopped or can't be reached answers no more, and a store may fail: what was seen last stays.
         """
         try:
             page = await self._window()
-        except EngineStopped:
+        except (EngineStopped, Disconnected):
             return
-        except StoreError as error:
+        except MalboxError as error:
             self.problem = str(error)
             return
         self.problem = None

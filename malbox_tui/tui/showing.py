@@ -1,0 +1,106 @@
+"""Follows the engine and draws what came of it: changes a few times a second, clocks once.
+
+The connection to an engine elsewhere may be lost: then everything stays as it was seen last, and all is asked for again when it is
+back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import Any
+
+from textual.app import App
+
+from malbox_tui.model.errors import Disconnected, EngineStopped, MalboxError
+from malbox_tui.tui.access import Access
+from malbox_tui.tui.feed import SHOWN_PER_SECOND, Changes, Feed
+from malbox_tui.tui.notices import say
+from malbox_tui.tui.screens.dashboard import Dashboard
+from malbox_tui.tui.screens.task import TaskScreen
+
+FRAMES_TO_RETRY = 2 * SHOWN_PER_SECOND
+"""So many pass before an engine that couldn't be asked for anything at all is asked again."""
+FRAMES_TO_LOOK = 5 * SHOWN_PER_SECOND
+"""So many pass before an engine elsewhere is asked for an overview though nothing happened."""
+
+
+class Showing:
+    """Brings what `feed` knows to the dashboard, and to the task's screen when that is shown."""
+
+    def __init__(self, app: App[Any], feed: Feed, dashboard: Dashboard, access: Access) -> None:
+        self._app = app
+        self._feed = feed
+        self._dashboard = dashboard
+        self._access = access
+        self._is_showing = False
+        self._frames = 0
+        self._retry = asyncio.Event()
+        self._access_was: object = None
+
+    async def follow(self) -> None:
+        """Returns when the engine has stopped."""
+        while not self._feed.ended:
+            try:
+                await self._feed.run(self.show_changes)
+            except Disconnected:
+                self._retry.clear()
+                await self._retry.wait()
+            except EngineStopped:
+                self._feed.ended = True
+
+    async def show_frame(self) -> None:
+        """Changes, and each second the clocks, both in one paint."""
+        self._frames += 1
+        self._notice()
+        if self._frames % FRAMES_TO_LOOK == 0:
+            self._feed.changes.anything |= self._access.is_attached  # who comes and goes is no event
+        await self.show_changes()
+        if self._frames % SHOWN_PER_SECOND == 0:
+            with suppress(EngineStopped, Disconnected):
+                await self._feed.learn()
+            self.show_time()
+        if self._frames % FRAMES_TO_RETRY == 0:
+            self._retry.set()
+
+    async def show_changes(self) -> None:
+        """Draw what changed; one at a time, so that a slow engine is not asked twice."""
+        if self._is_showing or not self._feed.has_begun or self._feed.ended or self._access.is_away:
+            return
+        changes = self._feed.take_changes()
+        if not changes.anything:
+            return
+        self._is_showing = True
+        try:
+            await self._feed.refresh()
+            await self._dashboard.show(changes)
+            if isinstance(self._app.screen, TaskScreen):
+                await self._app.screen.reread()
+        except EngineStopped:
+            self._feed.ended = True
+        except Disconnected:
+            self._feed.changes = Changes(anything=True, tasks=True)
+        except MalboxError as error:
+            self._dashboard.banner.problem = str(error)
+        finally:
+            self._is_showing = False
+
+    def show_time(self) -> None:
+        """Draw what moves with time alone."""
+        if not self._feed.has_begun:
+            self._dashboard.banner.changed()
+            return
+        self._dashboard.tick()
+        if isinstance(self._app.screen, TaskScreen):
+            self._app.screen.tick()
+
+    def _notice(self) -> None:
+        """The connection, an engine that was started again, and the keys that work now."""
+        self._feed.look_at_the_way()
+        for sentence in self._feed.take_sentences():
+            say(self._app, sentence)
+        access = (self._access.is_away, self._access.is_read_only)
+        if access != self._access_was:
+            self._access_was = access
+            self._app.refresh_bindings()
+            self.show_time()

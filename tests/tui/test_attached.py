@@ -1,0 +1,291 @@
+"""The console on an engine elsewhere: without a connection, with leave to look only, with others, and how it is left."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from textual import events
+from textual.pilot import Pilot
+from textual.widgets._footer import FooterKey
+from textual.widgets._toast import Toast
+
+from malbox_tui.model.commands import PausePool, ShutdownMode
+from malbox_tui.model.errors import Disconnected
+from malbox_tui.model.events import EngineStarted, Event, Position, TaskCreated
+from malbox_tui.model.task import TaskState
+from malbox_tui.ports import Away
+from malbox_tui.tui.app import MalboxApp
+from malbox_tui.tui.banner import away_notice
+from malbox_tui.tui.glyphs import tone
+from malbox_tui.tui.header import header_line
+from malbox_tui.tui.moment import Moment
+from malbox_tui.tui.screens.dialogs import Question
+from tests.tui.scripted import (
+    ENGINE_ID,
+    NOW,
+    ScriptedAttachment,
+    ScriptedClient,
+    ScriptedIntake,
+    console,
+    group,
+    overview,
+    record,
+    surroundings,
+    worker,
+)
+
+Playing = tuple[MalboxApp, Pilot[ShutdownMode], ScriptedClient, ScriptedAttachment]
+
+
+@asynccontextmanager
+async def attached(*, read_only: bool = False, **around: Any) -> AsyncIterator[Playing]:
+    """A console on an engine with three tasks and two consoles."""
+    rows = [record(1), record(2, TaskState.RUNNING), record(3, TaskState.PENDING)]
+    client = ScriptedClient(rows, [worker(1, 2), worker(2)], consoles=(console(), console("ben", ago_s=60.0, read_only=True)))
+    way = ScriptedAttachment(read_only=read_only)
+    intake = ScriptedIntake(b"/in/a.exe")
+    app = MalboxApp(surroundings(client, intake, **{"attachment": way, **around}))
+    async with app.run_test(size=(120, 40), notifications=True) as pilot:
+        await until(pilot, lambda: app.picture.overview is not None and app.dashboard.tasks.total == 3)
+        yield app, pilot, client, way
+
+
+async def until(pilot: Pilot[ShutdownMode], condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(60):
+        while not condition():
+            await pilot.pause()
+
+
+async def frame(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
+    await app.showing.show_frame()
+    await pilot.pause()
+
+
+def said(app: MalboxApp) -> list[str]:
+    return [str(toast._notification.message) for toast in app.screen.query(Toast)]
+
+
+def banner(app: MalboxApp) -> str:
+    return "\n".join(line.plain for line in app.dashboard.banner._lines)
+
+
+# --- while there is no connection ----------------------------------------------------------------------------------------------
+
+
+async def test_a_lost_connection_can_not_be_missed() -> None:
+    async with attached() as (app, pilot, _, way):
+        assert banner(app) == ""
+        way.breaks("the engine has ended")
+        await frame(app, pilot)
+        assert banner(app).startswith(
+            " NOT CONNECTED  since 08:59:30: the engine has ended; trying again in 4 s; what you see is of"
+        )
+        assert "not connected" in app.dashboard.header.line(0, 120).plain
+
+
+@pytest.mark.parametrize(
+    ("left_s", "words"), [(None, "trying again now"), (0.2, "trying again now"), (3.6, "trying again in 4 s")]
+)
+def test_it_says_when_it_tries_again(left_s: float | None, words: str) -> None:
+    assert f"; {words}; " in away_notice(Away(NOW, "gone", left_s), lambda at: "noon").words
+
+
+async def test_time_stands_while_there_is_no_connection() -> None:
+    seconds = 0.0
+    async with attached(monotonic=lambda: seconds) as (app, _, _, way):
+        assert app.moment().now == NOW
+        way.breaks()
+        seconds = 100.0
+        assert app.moment().now == NOW
+        way.comes_back()
+        assert app.moment().now == NOW + 100
+
+
+async def test_nothing_is_asked_of_an_engine_that_can_not_be_reached_and_everything_when_it_is_back() -> None:
+    async with attached() as (app, pilot, client, way):
+        way.breaks()
+        client.happens(TaskCreated(task_id=4, sha256="0" * 64, type="static", priority=1, name="x"))
+        client.queries.clear()
+        await frame(app, pilot)
+        assert client.queries == []
+        client.put(record(4, TaskState.PENDING))
+        way.comes_back()
+        await frame(app, pilot)
+        await until(pilot, lambda: app.dashboard.tasks.total == 4)
+        await frame(app, pilot)
+        assert banner(app) == ""
+
+
+async def test_what_fails_for_want_of_a_connection_leaves_what_was_seen_last() -> None:
+    async with attached() as (app, pilot, client, _):
+        client.fails = Disconnected("sbx-01", "gone")
+        app.feed.changes.anything = app.feed.changes.tasks = True
+        await frame(app, pilot)
+        assert app.dashboard.tasks.total == 3
+        assert app.dashboard.tasks.problem is None
+
+
+async def test_keys_that_need_the_engine_say_so_meanwhile() -> None:
+    async with attached() as (app, pilot, client, way):
+        way.breaks()
+        await frame(app, pilot)
+        for key in ("p", "r", "enter", "slash"):
+            await pilot.press(key)
+        await pilot.pause()
+        assert client.commands == []
+        assert app.screen is app.dashboard
+        assert said(app).count("Not connected since 08:59:30: this key needs the engine.") == 4
+
+
+async def test_a_drop_says_so_too() -> None:
+    async with attached() as (app, pilot, client, way):
+        way.breaks()
+        await app.on_event(events.Paste("/in/a.exe"))
+        await pilot.pause()
+        assert client.offered == []
+        assert said(app) == ["1 path not added. Not connected since 08:59:30: this key needs the engine."]
+
+
+async def test_an_engine_that_was_started_again_is_told_and_read_anew() -> None:
+    async with attached() as (app, pilot, client, _):
+        client._engine["position"] = Position(ENGINE_ID, 2, 7)
+        client._tell(Event(Position(ENGINE_ID, 2, 7), NOW, EngineStarted(recovered=1)))
+        await until(pilot, lambda: app.picture.overview is not None and app.picture.overview.position.epoch == 2)
+        await frame(app, pilot)
+        assert said(app) == ["The engine was started again; everything was read anew."]
+
+
+# --- read-only -----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", ["p", "c", "r", "plus", "minus", "a", "s", "right_square_bracket", "left_curly_bracket"])
+async def test_one_who_may_only_look_changes_nothing_and_is_told_why(key: str) -> None:
+    async with attached(read_only=True) as (app, pilot, client, _):
+        await pilot.press(key)
+        await pilot.pause()
+        assert client.commands == []
+        assert app.screen is app.dashboard
+        assert said(app) == ["This console may only look: it was opened with --read-only."]
+
+
+async def test_keys_that_change_something_are_greyed_for_one_who_may_only_look() -> None:
+    async with attached(read_only=True) as (app, pilot, _, _):
+        await frame(app, pilot)
+        await until(pilot, lambda: any(key.disabled or key.has_class("-disabled") for key in app.screen.query(FooterKey)))
+        greyed = {key.description for key in app.screen.query(FooterKey) if key.has_class("-disabled")}
+        assert greyed == {"add", "cancel", "retry", "pause"}
+
+
+async def test_one_who_may_only_look_still_looks() -> None:
+    async with attached(read_only=True) as (app, pilot, _, _):
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen is not app.dashboard)
+
+
+async def test_one_who_may_operate_does() -> None:
+    async with attached() as (_, pilot, client, _):
+        await pilot.press("p")
+        await until(pilot, lambda: bool(client.commands))
+        assert client.commands[0].action == PausePool()
+
+
+# --- where, and who else -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("width", "read_only", "beginning"),
+    [
+        (120, False, " malbox  ana@sbx-01, attached, 2 consoles"),
+        (120, True, " malbox  ana@sbx-01, attached, read-only, 2 consoles"),
+        (60, True, " malbox  ana@sbx-01, attached, read-only"),
+    ],
+)
+def test_the_header_says_where_one_is_attached_and_how(width: int, read_only: bool, beginning: str) -> None:
+    seen = overview(consoles=(console(), console("ben")))
+    moment = Moment(NOW)
+    assert header_line(seen, group(), moment, width, ScriptedAttachment(read_only=read_only)).plain.startswith(beginning)
+
+
+def test_a_long_place_is_cut_before_what_matters() -> None:
+    line = header_line(overview(), group(), Moment(NOW), 80, ScriptedAttachment("a" * 40 + "@" + "b" * 40, read_only=True))
+    assert "…, attached, read-only" in line.plain
+    assert line.cell_len <= 80
+    assert tone("bad", dark=True)
+
+
+async def test_a_key_names_who_else_is_there() -> None:
+    async with attached() as (app, pilot, _, _):
+        await pilot.press("u")
+        await until(pilot, lambda: isinstance(app.screen, Question))
+        assert isinstance(app.screen, Question)
+        lines = [line.plain for line in app.screen._lines]
+        assert lines[0].startswith("ana from ana@laptop (process 4711), since 08:50:00 (10:00)")
+        assert lines[1].startswith("ben from")
+        assert lines[1].endswith(", read-only")
+
+
+# --- leaving -------------------------------------------------------------------------------------------------------------------
+
+
+async def test_leaving_an_engine_elsewhere_asks_nothing_and_stops_nothing() -> None:
+    left: list[ShutdownMode] = []
+    async with attached(on_leave=left.append) as (app, pilot, client, _):
+        await pilot.press("q")
+        await until(pilot, lambda: not app.is_running or app.return_value is not None)
+    assert len(left) == 1
+    assert client.commands == []
+
+
+async def test_it_can_be_left_while_there_is_no_connection() -> None:
+    async with attached(on_leave=lambda mode: None) as (app, pilot, _, way):
+        way.breaks()
+        await frame(app, pilot)
+        await pilot.press("q")
+        await until(pilot, lambda: app.return_value is not None)
+
+
+@asynccontextmanager
+async def inside(running: bool) -> AsyncIterator[tuple[MalboxApp, Pilot[ShutdownMode], list[str]]]:
+    """A console with the pool inside that can go on in the background."""
+    rows = [record(1), record(2, TaskState.RUNNING if running else TaskState.COMPLETED)]
+    client, told = ScriptedClient(rows, [worker(1, 2 if running else None)]), []
+    around = surroundings(client, on_background=lambda: told.append("background"), on_leave=lambda mode: told.append(mode.value))
+    app = MalboxApp(around)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: app.picture.overview is not None)
+        yield app, pilot, told
+
+
+async def test_leaving_a_pool_at_work_offers_to_let_it_go_on_in_the_background() -> None:
+    async with inside(running=True) as (app, pilot, told):
+        await pilot.press("q")
+        await until(pilot, lambda: isinstance(app.screen, Question))
+        assert isinstance(app.screen, Question)
+        assert any("what runs begins anew" in line.plain for line in app.screen._lines)
+        await pilot.press("right", "right", "right", "enter")
+        await until(pilot, lambda: bool(told))
+        assert told == ["background", "give_back"]
+
+
+async def test_an_idle_pool_goes_on_in_the_background_by_key() -> None:
+    async with inside(running=False) as (app, pilot, told):
+        await pilot.press("b")
+        await until(pilot, lambda: isinstance(app.screen, Question))
+        await pilot.press("escape")
+        assert told == []
+        await pilot.press("b")
+        await until(pilot, lambda: isinstance(app.screen, Question))
+        await pilot.press("right", "enter")
+        await until(pilot, lambda: bool(told))
+        assert told == ["background", "give_back"]
+
+
+async def test_an_engine_elsewhere_is_not_put_into_the_background() -> None:
+    async with attached() as (app, pilot, _, _):
+        await pilot.press("b")
+        await pilot.pause()
+        assert app.screen is app.dashboard
