@@ -90,4 +90,5 @@ class Patience:
         try:
             await self._app(scope, receive, patient_send)
         except ConnectionGone:
-            await asyncio.wait({link.lost})
+            if not link.lost.done():
+                await asyncio.wait({link.lost})

@@ -51,6 +51,7 @@ async def serving(
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=False,
         date_header=False,
         timeout_keep_alive=limits.idle_s,
     )
@@ -72,10 +73,18 @@ async def _leave(door: Door) -> None:
     connections: list[Connection] = list(door.state.connections)  # type: ignore[arg-type]
     for connection in connections:
         connection.shutdown()
-    gone = [connection.gone for connection in connections if connection.gone is not None]
-    if gone:
-        await asyncio.wait(gone, timeout=LEAVE_S)
+    await _until_done(door)
     for connection in connections:
         connection.transport.abort()
-    if gone:
-        await asyncio.wait(gone)
+    await _until_done(door)
+    for answering in door.state.tasks:
+        answering.cancel()
+    await _until_done(door)
+
+
+async def _until_done(door: Door) -> None:
+    """Wait, at most `LEAVE_S`, until every connection is gone and nothing is answered any more."""
+    connections: list[Connection] = list(door.state.connections)  # type: ignore[arg-type]
+    under_way = {*door.state.tasks, *(connection.gone for connection in connections if connection.gone is not None)}
+    if under_way:
+        await asyncio.wait(under_way, timeout=LEAVE_S)
