@@ -11,17 +11,22 @@ from pathlib import Path
 from types import TracebackType
 
 PATIENCE_S = 120
+HARNESS = Path(__file__).with_name("console_process.py")
 
 
 class Serving:
-    """The command on the data folder `data`, until its end; its stderr is read line by line."""
+    """The command on the data folder `data`, until its end; its stderr is read line by line.
 
-    def __init__(self, data: Path, *arguments: str, **environment: str) -> None:
+    `plugins` is a folder of plugins in place of the built-in ones.
+    """
+
+    def __init__(self, data: Path, *arguments: str, plugins: Path | None = None, **environment: str) -> None:
         self.data = data
         self.notes = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.notes.bind(str(data.parent / f"{data.name}.notify"))
         self.notes.settimeout(PATIENCE_S)
-        self._command = [sys.executable, "-m", "malbox_tui", "serve", "--data-dir", str(data), *arguments]
+        program = ["-m", "malbox_tui"] if plugins is None else [str(HARNESS), "slow", str(plugins)]
+        self._command = [sys.executable, *program, "serve", "--data-dir", str(data), *arguments]
         self._environment = {**os.environ, "NOTIFY_SOCKET": self.notes.getsockname(), "LANG": "C.UTF-8", **environment}
         self.process: subprocess.Popen[str]
 

@@ -10,12 +10,14 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from malbox_tui.cli.service_log import LOG_NAME
 from malbox_tui.remote.socket_file import connected
 from tests.cli.service_rig import PATIENCE_S, Serving
+from tests.confine.rig import write_plugin
 
 pytestmark = pytest.mark.slow
 
@@ -107,6 +109,77 @@ def test_its_log_is_an_object_a_line_for_the_owner_alone(data: Path) -> None:
     assert log.stat().st_mode & 0o777 == 0o600
 
 
+# --- how it ends ---------------------------------------------------------------------------------------------------------------
+
+
+def test_sigterm_lets_a_running_task_finish(data: Path, tmp_path: Path) -> None:
+    write_plugin(tmp_path / "plugins", "time.sleep(2)")
+    with Serving(data, plugins=tmp_path / "plugins") as service:
+        at_work(service)
+        service.send(signal.SIGTERM)
+        assert service.ended() == 0
+    assert states(data) == ["completed"]
+
+
+def test_a_second_one_gives_it_back(data: Path, tmp_path: Path) -> None:
+    write_plugin(tmp_path / "plugins", "time.sleep(600)")
+    with Serving(data, plugins=tmp_path / "plugins") as service:
+        at_work(service)
+        service.send(signal.SIGTERM)
+        service.until_told("running tasks finish")
+        service.send(signal.SIGTERM)
+        service.until_told("given back")
+        assert service.ended() == 0
+    assert states(data) == ["pending"]
+
+
+def test_a_drain_that_takes_too_long_gives_it_back(data: Path, tmp_path: Path) -> None:
+    write_plugin(tmp_path / "plugins", "time.sleep(600)")
+    (data / "config.toml").write_text("[general]\ndrain_timeout_s = 0.5\n")
+    with Serving(data, plugins=tmp_path / "plugins") as service:
+        at_work(service)
+        service.send(signal.SIGTERM)
+        assert service.ended() == 0
+    assert states(data) == ["pending"]
+
+
+def test_a_command_to_end_ends_it(data: Path) -> None:
+    with Serving(data) as service:
+        service.until_told("READY=1")
+        answer = asked(data, "/v1/commands", {"action": {"command": "Shutdown", "mode": "drain"}})
+        assert answer["done"]
+        assert service.ended() == 0
+
+
+def test_two_folders_are_served_side_by_side(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    with Serving(data) as service, Serving(tmp_path / "other") as other:
+        service.until_told("READY=1")
+        other.until_told("READY=1")
+        assert asked(data, "/health")["engine_id"] != asked(tmp_path / "other", "/health")["engine_id"]
+
+
+def at_work(service: Serving) -> None:
+    """A task runs its plugin."""
+    service.until_told("READY=1")
+    with connected(service.data / "control.sock", PATIENCE_S) as reader:
+        reader.sendall(b"GET /v1/events HTTP/1.1\r\nhost: engine\r\n\r\n")
+        asked(service.data, "/v1/samples?name=x", {})
+        seen = b""
+        while b'"PluginStarted"' not in seen:
+            seen += reader.recv(65536)
+
+
+def states(data: Path) -> list[str]:
+    """Of all tasks, when no engine runs."""
+    command = [sys.executable, "-m", "malbox_tui", "tasks", "--data-dir", str(data), "--json"]
+    listed = subprocess.run(command, capture_output=True, check=True).stdout
+    return [json.loads(line)["state"] for line in listed.splitlines()]
+
+
+# --- what is written of it -----------------------------------------------------------------------------------------------------
+
+
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 def test_the_examples_of_the_readme_work_as_printed(tmp_path: Path) -> None:
     (block,) = re.findall(r"```sh\n(cd ~/.local/share/malbox-tui\n.*?)```", (ROOT / "README.md").read_text(), re.S)
@@ -135,13 +208,19 @@ def until_completed(data: Path) -> None:
             seen += connection.recv(65536)
 
 
-def asked(data: Path, target: str) -> dict[str, object]:
+def asked(data: Path, target: str, value: object = None) -> dict[str, Any]:
+    """What is answered to a GET request, or to a POST request with a value."""
+    body = b"" if value is None else json.dumps(value).encode()
+    method = "GET" if value is None else "POST"
+    head = f"{method} {target} HTTP/1.1\r\nhost: engine\r\nconnection: close\r\ncontent-length: {len(body)}\r\n\r\n"
     with connected(data / "control.sock", PATIENCE_S) as connection:
-        connection.sendall(f"GET {target} HTTP/1.1\r\nhost: engine\r\nconnection: close\r\n\r\n".encode())
+        connection.sendall(head.encode() + body)
         answer = b""
         while piece := connection.recv(65536):
             answer += piece
-    return json.loads(answer.partition(b"\r\n\r\n")[2])  # type: ignore[no-any-return]
+    value = json.loads(answer.partition(b"\r\n\r\n")[2])
+    assert isinstance(value, dict)
+    return value
 
 
 # --- the unit --------------------------------------------------------------------------------------------------------------------
