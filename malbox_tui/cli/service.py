@@ -17,7 +17,7 @@ from contextlib import suppress
 from importlib.metadata import version
 
 from malbox_tui.cli.analyze import STOP_MARGIN_S
-from malbox_tui.cli.breakdown import engine_breakdown
+from malbox_tui.cli.breakdown import engine_breakdown, first_cause
 from malbox_tui.cli.notify import Notifier
 from malbox_tui.cli.options import GlobalOptions
 from malbox_tui.cli.output import tell
@@ -80,6 +80,8 @@ class Service:
                     served = Served(engine.client, version("malbox-tui"), lambda: self._settings.intake.max_sample_bytes)
                     async with serving(served, listener, gid):
                         await self._live(engine)
+            except BaseExceptionGroup as group:
+                raise first_cause(group) from None
             finally:
                 engine.stop(ShutdownMode.GIVE_BACK)
                 if not await asyncio.to_thread(engine.join, self._end_limit_s):
