@@ -176,7 +176,7 @@ class Store(Protocol):
 
 
 class ActionBook(Protocol):
-    """The log of actions: a store keeps a record of each `ActionTaken` that it is given by `Store.note`, in the same commit, for good."""
+    """The log of actions: what a store keeps of each `ActionTaken` that `Store.note` gives it, in the same commit, for good."""
 
     async def actions(self, before: int | None, limit: int) -> Sequence[ActionRecord]:
         """At most `limit` records with a number below `before` (None: the latest of all), the latest first. Raises `StoreError`."""

@@ -64,11 +64,12 @@ class AnalysisRun:
         self._stopped = False
         self._news = asyncio.Event()
 
-    async def run(self, offers: AsyncIterator[Offer] | None, options: SubmissionOptions, began_at: float) -> bool:
+    async def run(self, offers: AsyncIterator[Offer] | None, options: SubmissionOptions, began_at: float | None) -> bool:
         """Submit `offers` (None: only what was left over) and wait. True when all is final, False when the engine stopped before.
 
-        `began_at` is when the engine was started: tasks that its recovery ended since then are of this run. Raises what a submission
-        or a query raises, and what the audience raises. Cancelled or failed, the engine goes on with what it has.
+        `began_at` is when the engine was started: tasks that its recovery ended since then, and those that earlier runs left over, are
+        of this run. None: only what is submitted is. Raises what a submission or a query raises, and what the audience raises.
+        Cancelled or failed, the engine goes on with what it has.
         """
         try:
             position = await self._look_back(began_at)
@@ -101,9 +102,11 @@ class AnalysisRun:
     def _is_done(self) -> bool:
         return self._submitted and not self._tally.waiting and not self._untold
 
-    async def _look_back(self, began_at: float) -> Position:
+    async def _look_back(self, began_at: float | None) -> Position:
         """Find what earlier runs left over; the position is of before."""
         position = (await self._client.overview()).position
+        if began_at is None:
+            return position
         final = TaskFilter(states=FINAL_STATES)
         total = (await self._client.query(TaskQuery(where=final, sort=TaskSort.ENDED, limit=0))).total
         recovered: list[TaskRecord] = []

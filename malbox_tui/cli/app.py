@@ -10,7 +10,7 @@ from typing import Annotated
 
 from cyclopts import App, CycloptsError, Parameter, UnusedCliTokensError
 
-from malbox_tui.cli import analyze, attach, completion, config, console, doctor, serve, tasks, where
+from malbox_tui.cli import analyze, attach, completion, config, console, doctor, engine_commands, serve, tasks, where
 from malbox_tui.cli.options import GlobalOptions, split_leading
 from malbox_tui.cli.output import OutputClosed, abandon_stdout, prepare_streams, tell
 from malbox_tui.cli.text import sentence
@@ -44,6 +44,7 @@ def make_app(tokens: Sequence[str] = ()) -> App:
     app.command(where.where)
     app.command(tasks.tasks)
     app.command(tasks.task)
+    engine_commands.add_to(app)
     app.command(doctor.doctor)
     app.command(config.make_app())
     app.command(completion.make_app(app))

@@ -84,9 +84,14 @@ class Adapters:
 
 
 class Engine:
-    """A pool of workers over a durable queue. Everything but the constructor belongs to one event loop."""
+    """A pool of workers over a durable queue. Everything but the constructor belongs to one event loop.
 
-    def __init__(self, settings: Settings, adapters: Adapters) -> None:
+    One `at_rest` takes no task, and touches no plugin and no machine: it carries out what can be done to tasks that wait or have ended,
+    takes submissions for its next start, and says nothing of its coming and going.
+    """
+
+    def __init__(self, settings: Settings, adapters: Adapters, *, at_rest: bool = False) -> None:
+        self._at_rest = at_rest
         self._settings = settings
         self._adapters = adapters
         self._tracker = TaskTracker()
@@ -187,14 +192,16 @@ class Engine:
             if (opened := await self._open_or_stop(self._stop_asked)) is None:
                 return []
             identity, recovered = opened
-            self.announce(news.EngineStarted(recovered=recovered))
-            if self._stop_mode is not None:
-                self.announce(news.EngineStopping(mode=self._stop_mode))
+            if not self._at_rest:
+                self.announce(news.EngineStarted(recovered=recovered))
+                if self._stop_mode is not None:
+                    self.announce(news.EngineStopping(mode=self._stop_mode))
             async with asyncio.TaskGroup() as services:
                 keeping = services.create_task(self._leases.run(), name="lease keeper")
                 log.info("engine %s epoch %d ready, %d tasks recovered", identity.engine_id, identity.epoch, recovered)
                 self._is_open = True
-                self._pool.begin()
+                if not self._at_rest:
+                    self._pool.begin()
                 on_ready()
                 await self._stop_asked
                 left = await self._end_work(self._cut)
@@ -217,7 +224,7 @@ class Engine:
         if self._stop_mode is not None and order.index(mode) <= order.index(self._stop_mode):
             return
         self._stop_mode = mode
-        if self._is_open:
+        if self._is_open and not self._at_rest:
             self.announce(news.EngineStopping(mode=mode))
         self._pool.drain()
         if mode is ShutdownMode.CANCEL:
@@ -326,8 +333,11 @@ class Engine:
         await adapters.results.open()
         identity = await adapters.store.open(self._newsroom.on_commit)
         self._newsroom.open(identity, await adapters.store.owned())
-        self._plugins = tuple(plugin.name for plugin in await adapters.runner.open())
-        self._check_plugin_lists()
+        if self._at_rest:
+            self._machines.let_be()  # it is known which there are, and none is made clean
+        else:
+            self._plugins = tuple(plugin.name for plugin in await adapters.runner.open())
+            self._check_plugin_lists()
         recovered = await self._recovery.recover()
         self._queue.load(await adapters.store.pending())
         await self._machines.open()
@@ -360,7 +370,8 @@ class Engine:
         adapters = self._adapters
         try:
             disks = (adapters.quarantine.close, adapters.results.close, adapters.store.close)
-            await close_all(self._tracker, (self._machines.close, adapters.runner.close, *disks))
+            works = () if self._at_rest else (self._machines.close, adapters.runner.close)
+            await close_all(self._tracker, (*works, *disks))
         finally:
             self._newsroom.close()
             self._tracker.cancel()

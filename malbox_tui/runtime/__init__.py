@@ -1,7 +1,16 @@
 """Puts the product together and runs it."""
 
 from malbox_tui.engine.clock import SystemClock
-from malbox_tui.runtime.assembly import TaskReader, open_intake, open_reader, start_engine
+from malbox_tui.runtime.assembly import TaskReader, login_name, open_intake, open_reader, start_engine, start_engine_at_rest
 from malbox_tui.runtime.engine_thread import EngineThread
 
-__all__ = ["EngineThread", "SystemClock", "TaskReader", "open_intake", "open_reader", "start_engine"]
+__all__ = [
+    "EngineThread",
+    "SystemClock",
+    "TaskReader",
+    "login_name",
+    "open_intake",
+    "open_reader",
+    "start_engine",
+    "start_engine_at_rest",
+]

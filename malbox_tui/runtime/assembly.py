@@ -18,7 +18,8 @@ from malbox_tui.engine.engine import Adapters, Engine
 from malbox_tui.engine.tracker import TaskTracker
 from malbox_tui.intake.folder_walk import FolderIntake
 from malbox_tui.model.actions import ActionRecord
-from malbox_tui.model.events import EventBody
+from malbox_tui.model.events import Event, EventBody
+from malbox_tui.model.machine import MachineSpec
 from malbox_tui.model.queries import TaskPage, TaskQuery
 from malbox_tui.model.task import TaskState
 from malbox_tui.plugins.registry import BUILTIN_FOLDER
@@ -54,6 +55,10 @@ class TaskReader(Protocol):
         """How many tasks are in each state."""
         ...
 
+    async def latest_events(self, limit: int) -> Sequence[Event]:
+        """At most `limit` stored events, the last of all, in order."""
+        ...
+
 
 def start_engine(settings: Settings, folders: DataFolders, limits: LimitsStore | None = None) -> EngineThread:
     """A running engine on a data folder, which it owns until it has ended. `limits` keeps changed limits of worker groups.
@@ -68,8 +73,26 @@ def start_engine(settings: Settings, folders: DataFolders, limits: LimitsStore |
     return thread
 
 
+def start_engine_at_rest(settings: Settings, folders: DataFolders) -> EngineThread:
+    """An engine that takes no task, and touches no plugin and no machine, on a data folder that it owns until it has ended.
+
+    Raises `DataFolderInUse`, `StoreTooNew`, `StoreError`.
+    """
+    folders.create()
+    lock = FolderLock(folders.root)
+    lock.acquire(SystemClock().now())
+    thread = EngineThread(lambda: build_engine(settings, folders, at_rest=True), lock.close)
+    thread.start()
+    return thread
+
+
 def build_engine(
-    settings: Settings, folders: DataFolders, plugin_folder: Path = BUILTIN_FOLDER, limits: LimitsStore | None = None
+    settings: Settings,
+    folders: DataFolders,
+    plugin_folder: Path = BUILTIN_FOLDER,
+    limits: LimitsStore | None = None,
+    *,
+    at_rest: bool = False,
 ) -> Engine:
     """An engine on its real adapters; must be called on the event loop that it will live on."""
     services = TaskTracker()
@@ -84,27 +107,32 @@ def build_engine(
         Adapters(
             store=store,
             actions=store,
-            owner=_login_name(),
+            owner=login_name(),
             quarantine=CartQuarantine(folders.quarantine),
             results=results,
             runner=HostPluginRunner(settings, results, folders.scratch, announce, plugin_folder),
             wall=SystemClock(),
-            machinery=_machinery(settings),
+            machinery=Machinery(_machines(settings)) if at_rest else _machinery(settings),
             limits=limits,
             free_bytes=lambda: _free_bytes(folders.root),
         ),
+        at_rest=at_rest,
     )
     return engine
 
 
 def _machinery(settings: Settings) -> Machinery:
     """The configured machines, with what moves those of each provider."""
-    machines = tuple(machine.spec() for machine in settings.machines)
+    machines = _machines(settings)
     simulated = tuple(machine for machine in machines if machine.provider == SIMULATED)
     if not simulated:
         return Machinery(machines)
     world = World(SIMULATION_SEED, clock.sleep, simulated)
     return Machinery(machines, {SIMULATED: SimulatedProvider(world)}, {SIMULATED: SimulatedChannel(world)})
+
+
+def _machines(settings: Settings) -> tuple[MachineSpec, ...]:
+    return tuple(machine.spec() for machine in settings.machines)
 
 
 def _free_bytes(folder: Path) -> int | None:
@@ -114,7 +142,8 @@ def _free_bytes(folder: Path) -> int | None:
         return None
 
 
-def _login_name() -> str:
+def login_name() -> str:
+    """Who runs this process."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):

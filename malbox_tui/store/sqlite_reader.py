@@ -93,6 +93,12 @@ class SqliteReader:
         """At most `limit` stored events with a `seq` above `after`, in order."""
         return await self._read(statement("events"), (after, max(0, limit)), lambda rows: [event_of(row) for row in rows])
 
+    async def latest_events(self, limit: int) -> Sequence[Event]:
+        """At most `limit` stored events, the last of all, in order."""
+        return await self._read(
+            statement("latest_events"), (max(0, limit),), lambda rows: [event_of(row) for row in reversed(rows)]
+        )
+
     async def actions(self, before: int | None, limit: int) -> Sequence[ActionRecord]:
         """As `ActionBook.actions`."""
         window = (_AFTER_ALL if before is None else before, max(0, limit))

@@ -1,0 +1,36 @@
+"""The commands on an engine, in the order of the README."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from cyclopts import App
+
+from malbox_tui.cli import looks, past, pool_orders, submit, task_orders
+
+COMMANDS: Mapping[Callable[..., Any], str] = MappingProxyType(
+    {
+        submit.submit: "submit [OPTIONS] PATH...",
+        task_orders.cancel: "cancel [OPTIONS] SELECTOR...",
+        task_orders.retry: "retry [OPTIONS] SELECTOR...",
+        task_orders.priority: "priority [OPTIONS] N SELECTOR...",
+        looks.workers: "workers [OPTIONS]",
+        looks.machines: "machines [OPTIONS] [disable|enable NAME...]",
+        pool_orders.resize: "resize [OPTIONS] [GROUP]",
+        pool_orders.pause: "pause [OPTIONS]",
+        pool_orders.resume: "resume [OPTIONS]",
+        pool_orders.drain: "drain [OPTIONS]",
+        looks.stats: "stats [OPTIONS]",
+        past.events: "events [OPTIONS]",
+        past.actions: "actions [OPTIONS]",
+    }
+)
+"""A command → how it is used."""
+
+
+def add_to(app: App) -> None:
+    """Add them all."""
+    for command, usage in COMMANDS.items():
+        app.command(command, usage=f"Usage: malbox-tui {usage}")

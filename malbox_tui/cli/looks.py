@@ -1,0 +1,167 @@
+"""`malbox-tui workers`, `machines` and `stats`: what a running engine has, and what is done to its machines."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from malbox_tui.cli.command_records import group_record, machine_record, stats_record, worker_record
+from malbox_tui.cli.engine_door import needed_engine, open_store, running_engine
+from malbox_tui.cli.options import FLAG, GlobalOptions
+from malbox_tui.cli.output import write_line, write_record
+from malbox_tui.cli.pool_orders import order
+from malbox_tui.cli.text import counted, duration, sentence, size, tallied
+from malbox_tui.model.commands import DisableMachines, EnableMachines
+from malbox_tui.model.errors import MalboxError
+from malbox_tui.model.machine import MachineView
+from malbox_tui.model.overview import GroupView, Overview
+from malbox_tui.model.sample import visible
+from malbox_tui.model.task import TaskState
+from malbox_tui.model.worker import WorkerView
+
+Json = Annotated[bool, FLAG]
+
+
+def workers(*, json: Json = False, options: GlobalOptions | None = None) -> int:
+    """List the worker groups of a running engine, and its workers with the tasks they hold.
+
+    Exit code 0: listed; 2: no engine runs.
+
+    Parameters
+    ----------
+    json
+        Print one JSON object a group and a worker.
+    """
+    overview = asyncio.run(_overview(options or GlobalOptions()))
+    if json:
+        _write_records([*map(group_record, overview.groups), *map(worker_record, overview.workers)])
+        return 0
+    for group in overview.groups:
+        write_line(_group_line(group))
+    _write_table(("id", "group", "kind", "state", "for", "tasks"), (_worker_row(row, overview.clock) for row in overview.workers))
+    return 0
+
+
+def machines(
+    what: Annotated[Literal["disable", "enable"] | None, Parameter(name="WHAT")] = None,
+    *names: Annotated[str, Parameter(name="NAME")],
+    json: Json = False,
+    options: GlobalOptions | None = None,
+) -> int:
+    """List the machines of a running engine, or take some out for maintenance (`disable NAME`) and bring them back (`enable NAME`).
+
+    Exit code 0: listed, or done; 1: refused, and the answer says why; 2: wrong usage, or no engine runs.
+
+    Parameters
+    ----------
+    what
+        `disable` or `enable`; without it, they are listed.
+    names
+        The machines.
+    json
+        Print one JSON object a machine, or the answer as one.
+    """
+    if what is not None:
+        if not names:
+            raise MalboxError(f"Say which machines: `{(options or GlobalOptions()).command('machines')}` lists them.")
+        action = DisableMachines(machines=names) if what == "disable" else EnableMachines(machines=names)
+        return order(f"machines {what}", action, json, options)
+    overview = asyncio.run(_overview(options or GlobalOptions()))
+    if json:
+        _write_records(map(machine_record, overview.machines))
+    elif not overview.machines:
+        write_line("No machine is configured.")
+    else:
+        titles = ("name", "system", "tags", "state", "for", "task", "reason")
+        _write_table(titles, (_machine_row(machine, overview.clock) for machine in overview.machines))
+    return 0
+
+
+def stats(*, json: Json = False, options: GlobalOptions | None = None) -> int:
+    """Count the tasks by state, and say how a running engine is.
+
+    Exit code 0: counted; 2: there is no store yet.
+
+    Parameters
+    ----------
+    json
+        Print one JSON object.
+    """
+    counts, overview = asyncio.run(_stats(options or GlobalOptions()))
+    if json:
+        write_record(stats_record(counts, overview))
+        return 0
+    write_line(f"Tasks: {tallied({state.value: count for state, count in counts.items()}) or 'none'}.")
+    for line in _engine_lines(overview):
+        write_line(line)
+    return 0
+
+
+async def _overview(options: GlobalOptions) -> Overview:
+    async with needed_engine(options) as door:
+        return await door.client.overview()
+
+
+async def _stats(options: GlobalOptions) -> tuple[dict[TaskState, int], Overview | None]:
+    async with running_engine(options) as client:
+        if client is not None:
+            overview = await client.overview()
+            return overview.counts, overview
+    async with open_store(options.folders) as store:
+        return await store.counts(), None
+
+
+def _engine_lines(overview: Overview | None) -> Iterator[str]:
+    if overview is None:
+        yield "No engine is served here."
+        return
+    busy = sum(group.busy for group in overview.groups)
+    ended = sum(overview.ended_per_minute[:-1])
+    minutes = len(overview.ended_per_minute) - 1
+    rate = f", {ended} tasks ended in the last {counted(minutes, 'minute')}" if minutes > 0 else ""
+    yield f"Engine: {counted(len(overview.workers), 'worker')}, {busy} busy{rate}."
+    if overview.paused is not None:
+        yield f"No task is taken: {sentence(overview.paused)}."
+    if overview.stopping is not None:
+        yield f"It is stopping ({overview.stopping.replace('_', ' ')})."
+    for trouble in overview.troubles:
+        yield sentence(trouble)
+    if overview.free_bytes is not None:
+        yield f"Free on its disk: {size(overview.free_bytes)}."
+
+
+def _group_line(group: GroupView) -> str:
+    takes = f", takes {sentence(group.takes)}" if group.takes else ""
+    return f"{visible(group.name)}: {group.busy} busy, {group.active} of {group.min_workers}-{group.max_workers} workers{takes}"
+
+
+def _worker_row(worker: WorkerView, clock: float) -> tuple[str, ...]:
+    tasks = ", ".join(f"#{task_id}" for task_id in worker.task_ids) or "-"
+    return worker.id[:8], visible(worker.group), worker.kind.value, worker.state.value, duration(clock - worker.since), tasks
+
+
+def _machine_row(machine: MachineView, clock: float) -> tuple[str, ...]:
+    system = f"{visible(machine.platform)}/{visible(machine.arch)}"
+    tags = ", ".join(visible(tag) for tag in machine.tags) or "-"
+    task = "-" if machine.task_id is None else f"#{machine.task_id}"
+    state = f"{machine.state.value} (leaving)" if machine.leaving else machine.state.value
+    return visible(machine.name), system, tags, state, duration(clock - machine.since), task, sentence(machine.reason)
+
+
+def _write_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """As wide as what is in it, so that nothing is cut."""
+    from rich.cells import cell_len
+
+    lines = [titles, *rows]
+    widths = [max(cell_len(line[column]) for line in lines) for column in range(len(titles))]
+    for line in lines:
+        cells = (cell + " " * (width - cell_len(cell)) for cell, width in zip(line, widths, strict=True))
+        write_line("  ".join(cells).rstrip())
+
+
+def _write_records(records: Iterable[dict[str, object]]) -> None:
+    for record in records:
+        write_record(record)

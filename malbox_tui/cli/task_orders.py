@@ -1,0 +1,159 @@
+"""`malbox-tui cancel`, `retry` and `priority`: on a running engine, or on the store when none runs."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from malbox_tui.cli.command_records import target_record
+from malbox_tui.cli.engine_door import Door, open_store, some_engine, usable_settings
+from malbox_tui.cli.options import FLAG, GlobalOptions, whole_number
+from malbox_tui.cli.output import tell, write_line, write_record
+from malbox_tui.cli.selectors import Chosen, Filters, Selector, chosen, parse_selector
+from malbox_tui.cli.text import counted, sentence
+from malbox_tui.model.commands import Action, CancelTasks, RetryTasks, SetPriority, TargetResult
+from malbox_tui.model.errors import MalboxError
+from malbox_tui.model.queries import MAX_ROWS
+from malbox_tui.model.task import FINAL_STATES, TaskState
+
+EXIT_OK = 0
+EXIT_NOT_ALL = 1
+EXIT_USAGE = 2
+
+Json = Annotated[bool, FLAG]
+
+
+def cancel(
+    *selectors: Annotated[str, Parameter(name="SELECTOR")],
+    filters: Filters | None = None,
+    json: Json = False,
+    options: GlobalOptions | None = None,
+) -> int:
+    """End tasks for good: those that wait, and those at work.
+
+    Exit code 0: each of them; 1: some, or none, and the answers say why; 2: wrong usage, or nothing is chosen.
+
+    Parameters
+    ----------
+    selectors
+        Ids, ranges of ids such as `3-9`, beginnings of a sample's SHA-256.
+    json
+        Print one JSON object a task.
+    """
+    order = TaskOrder("cancel", frozenset(TaskState) - FINAL_STATES, lambda ids: CancelTasks(task_ids=ids))
+    return order.carry_out(selectors, filters, json, options)
+
+
+def retry(
+    *selectors: Annotated[str, Parameter(name="SELECTOR")],
+    filters: Filters | None = None,
+    json: Json = False,
+    options: GlobalOptions | None = None,
+) -> int:
+    """Analyse the contents of tasks that have ended again, each as a new task.
+
+    Exit code 0: each of them; 1: some, or none, and the answers say why; 2: wrong usage, or nothing is chosen.
+
+    Parameters
+    ----------
+    selectors
+        Ids, ranges of ids such as `3-9`, beginnings of a sample's SHA-256.
+    json
+        Print one JSON object a task.
+    """
+    return TaskOrder("retry", FINAL_STATES, lambda ids: RetryTasks(task_ids=ids)).carry_out(selectors, filters, json, options)
+
+
+def priority(
+    number: Annotated[int, Parameter(name="N", converter=whole_number, validator=Number(gte=-1_000_000, lte=1_000_000))],
+    *selectors: Annotated[str, Parameter(name="SELECTOR")],
+    filters: Filters | None = None,
+    json: Json = False,
+    options: GlobalOptions | None = None,
+) -> int:
+    """Give waiting tasks another priority; a higher one is taken first. A negative one goes behind `--`.
+
+    Exit code 0: each of them; 1: some, or none, and the answers say why; 2: wrong usage, or nothing is chosen.
+
+    Parameters
+    ----------
+    number
+        The priority.
+    selectors
+        Ids, ranges of ids such as `3-9`, beginnings of a sample's SHA-256.
+    json
+        Print one JSON object a task.
+    """
+    order = TaskOrder("priority", frozenset({TaskState.PENDING}), lambda ids: SetPriority(task_ids=ids, priority=number))
+    return order.carry_out(selectors, filters, json, options)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskOrder:
+    """A command for tasks: its name, the states in which it can do something, and the action for some ids."""
+
+    name: str
+    possible: frozenset[TaskState]
+    action: Callable[[tuple[int, ...]], Action]
+
+    def carry_out(self, words: Sequence[str], filters: Filters | None, as_json: bool, options: GlobalOptions | None) -> int:
+        """Choose, ask if that is to be, do it, and say what became of each task; returns the exit code."""
+        selectors = [parse_selector(word) for word in words]
+        return asyncio.run(self._carry_out(selectors, filters or Filters(), as_json, options or GlobalOptions()))
+
+    async def _carry_out(self, selectors: Sequence[Selector], filters: Filters, as_json: bool, options: GlobalOptions) -> int:
+        settings = usable_settings(options)
+        async with open_store(options.folders):
+            pass  # one that isn't there is not to be made
+        async with some_engine(options, settings) as door:
+            selection = await chosen(door.client.query, selectors, filters, self.possible)
+            if not self._is_meant(selection, filters):
+                tell("Nothing was done.")
+                return EXIT_USAGE
+            targets = [target for ids in _slices(selection.task_ids) for target in await self._do(door, ids)]
+        for target in targets:
+            if as_json:
+                write_record(target_record(self.name, target))
+            else:
+                write_line(sentence(target.message))
+        return EXIT_OK if all(target.done for target in targets) else EXIT_NOT_ALL
+
+    def _is_meant(self, selection: Chosen, filters: Filters) -> bool:
+        count = len(selection.task_ids)
+        if count == 1 or selection.is_named or filters.yes:
+            return True
+        if not sys.stdin.isatty():
+            raise MalboxError(f"This hits {count} tasks, and there is no terminal to ask on: say --yes if that is meant.")
+        sys.stderr.write(f"{self.name.capitalize()} {counted(count, 'task')}: {_in_short(selection.task_ids)}? [y/N] ")
+        sys.stderr.flush()
+        return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+    async def _do(self, door: Door, task_ids: tuple[int, ...]) -> Sequence[TargetResult]:
+        outcome = await door.do(self.action(task_ids))
+        if outcome.targets:
+            return outcome.targets
+        return [TargetResult(task_id, outcome.done, outcome.message) for task_id in task_ids]
+
+
+def _slices(task_ids: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    for start in range(0, len(task_ids), MAX_ROWS):
+        yield task_ids[start : start + MAX_ROWS]
+
+
+def _in_short(task_ids: tuple[int, ...]) -> str:
+    """`3-9, 12, 15 and 40 more`."""
+    runs: list[list[int]] = []
+    for task_id in task_ids:
+        if runs and runs[-1][-1] == task_id - 1:
+            runs[-1] = [runs[-1][0], task_id]
+        else:
+            runs.append([task_id])
+    shown = ", ".join("-".join(map(str, run)) for run in runs[:6])
+    left = sum(run[-1] - run[0] + 1 for run in runs[6:])
+    return shown + (f" and {left} more" if left else "")

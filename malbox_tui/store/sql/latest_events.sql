@@ -1,0 +1,1 @@
+SELECT (SELECT id FROM engine), epoch, seq, at, body FROM event ORDER BY seq DESC LIMIT ?

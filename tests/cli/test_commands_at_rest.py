@@ -1,0 +1,218 @@
+"""The commands when no engine runs: what can be done to the store is done, and what makes no sense then is refused."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from malbox_tui.cli import task_orders
+from malbox_tui.config.folders import DataFolders
+from malbox_tui.store.folder_lock import FolderLock
+from tests.cli.command_line import CommandLine
+
+
+@pytest.fixture
+def malbox(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> CommandLine:
+    return CommandLine(tmp_path, capsys)
+
+
+def test_samples_wait_in_the_store_for_the_next_start(malbox: CommandLine) -> None:
+    said = malbox("submit", malbox.sample("a"), malbox.sample("b"), malbox.sample("empty", ""), "--priority", 7)
+    assert (said.code, said.out.splitlines()[:2]) == (0, ["task 1  a", "task 2  b"])
+    assert "refused  empty: It is empty" in said.out
+    assert "2 tasks added, 1 refused. No engine is served here: `malbox-tui serve --data-dir" in said.err
+    tasks = malbox("tasks", "--json").records
+    assert [(task["state"], task["priority"]) for task in tasks] == [("pending", 7), ("pending", 7)]
+
+
+def test_a_sample_that_is_known_is_taken_once(malbox: CommandLine) -> None:
+    malbox.submit("a")
+    said = malbox("submit", "--json", malbox.sample("a"))
+    assert (said.code, said.records[0]["record"], said.records[0]["of"]) == (0, "duplicate", 1)
+    said = malbox("submit", "--json", malbox.sample("other"))
+    assert (said.records[0]["record"], said.records[0]["task_id"], said.records[0]["name"]) == ("accepted", 2, "other")
+
+
+def test_nothing_that_is_accepted_is_wrong_usage(malbox: CommandLine) -> None:
+    assert malbox("submit", malbox.sample("empty", "")).code == 2
+    assert malbox("submit", malbox.data / "nowhere").code == 2
+    assert malbox("submit").code == 2
+    assert malbox("submit", malbox.sample("a"), "--platform", "windows").code == 2, "no machine could serve it"
+    assert malbox("submit", malbox.sample("a"), "--platform", "windows", "--hold").code == 0
+
+
+def test_tasks_are_canceled_retried_and_re_ordered(malbox: CommandLine) -> None:
+    malbox.submit("a", "b", "c")
+    said = malbox("cancel", 1, 2)
+    assert (said.code, said.out) == (0, "Task 1 is canceled.\nTask 2 is canceled.\n")
+    said = malbox("retry", 1, "--json")
+    assert said.records == [
+        {
+            "record": "outcome",
+            "command": "retry",
+            "task_id": 1,
+            "done": True,
+            "message": "Task 4 retries task 1.",
+            "new_task_id": 4,
+        }
+    ]
+    assert malbox("priority", 9, 3, 4).code == 0
+    tasks = {task["id"]: (task["state"], task["priority"]) for task in malbox("tasks", "--json").records}
+    assert tasks == {1: ("canceled", 1), 2: ("canceled", 1), 3: ("pending", 9), 4: ("pending", 9)}
+
+
+def test_what_could_not_be_done_is_said_and_exits_one(malbox: CommandLine) -> None:
+    malbox.submit("a", "b")
+    assert malbox("cancel", 1).code == 0
+    said = malbox("cancel", 1, 2, 77)
+    assert (said.code, said.out.splitlines()[0]) == (1, "Task 1 is already canceled.")
+    assert malbox.states() == {1: "canceled", 2: "canceled"}
+
+
+def test_a_negative_priority_goes_behind_two_dashes(malbox: CommandLine) -> None:
+    malbox.submit("a")
+    assert malbox("priority", "--", -5, 1).code == 0
+    assert malbox("task", 1, "--json").records[0]["priority"] == -5
+
+
+def test_more_tasks_than_were_named_are_asked_about(malbox: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    malbox.submit("a", "b", "c")
+    said = malbox("cancel", "--all")
+    assert (said.code, "This hits 3 tasks" in said.err) == (2, True)
+
+    class Terminal:
+        def __init__(self, answer: str) -> None:
+            self._answer = answer
+
+        def isatty(self) -> bool:
+            return True
+
+        def readline(self) -> str:
+            return self._answer
+
+    monkeypatch.setattr(task_orders.sys, "stdin", Terminal("n\n"))
+    said = malbox("cancel", "2-3")
+    assert (said.code, "Cancel 2 tasks: 2-3? [y/N]" in said.err) == (2, True)
+    assert set(malbox.states().values()) == {"pending"}
+    monkeypatch.setattr(task_orders.sys, "stdin", Terminal("y\n"))
+    assert malbox("cancel", "2-3").code == 0
+    assert malbox("cancel", "--state", "pending", "--yes").code == 0
+    assert set(malbox.states().values()) == {"canceled"}
+
+
+def test_who_did_what_is_kept_with_where_it_came_from(malbox: CommandLine) -> None:
+    malbox.submit("a", "b")
+    malbox("cancel", 1, 99)
+    latest, first = malbox("actions", "--json").records
+    assert (latest["action"]["command"], latest["done"], latest["task_ids"]) == ("CancelTasks", True, [1])
+    assert latest["message"] == "1 of 2 tasks canceled."
+    assert (latest["origin"], bool(latest["actor"])) == (f"process {os.getpid()}", True)
+    assert (first["action"], first["task_ids"]) == (
+        {"command": "Submitted", "accepted": 2, "duplicates": 0, "refused": 0},
+        [1, 2],
+    )
+    (line,) = malbox("actions", "--limit", 1).out.splitlines()
+    assert line.endswith(f"{latest['actor']} (process {os.getpid()}) canceled #1")
+    assert malbox("actions", "--limit", 0).out == ""
+
+
+def test_what_happened_is_told_in_its_order(malbox: CommandLine) -> None:
+    malbox.submit("a", "b")
+    malbox("cancel", 1)
+    events = malbox("events", "--json").records
+    kinds = [event["event"] for event in events]
+    assert kinds == ["TaskCreated", "TaskCreated", "ActionTaken", "TaskCanceled", "ActionTaken"], "no engine came and went"
+    assert [event["seq"] for event in events] == [1, 2, 3, 4, 5]
+    lines = malbox("events", "--limit", 2).out.splitlines()
+    assert "#1 canceled: Canceled by " in lines[0]
+    assert lines[1].endswith("canceled #1")
+
+
+def test_the_store_is_counted(malbox: CommandLine) -> None:
+    malbox.submit("a", "b")
+    malbox("cancel", 1)
+    assert malbox("stats").out == "Tasks: 1 pending, 1 canceled.\nNo engine is served here.\n"
+    (record,) = malbox("stats", "--json").records
+    assert (record["tasks"]["pending"], record["engine"]) == (1, None)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["workers"],
+        ["machines"],
+        ["machines", "disable", "m1"],
+        ["resize", "--max", "2"],
+        ["pause"],
+        ["resume"],
+        ["drain"],
+        ["events", "--follow"],
+    ],
+    ids=" ".join,
+)
+def test_what_needs_an_engine_says_so(malbox: CommandLine, words: list[str]) -> None:
+    malbox.submit("a")
+    said = malbox(*words)
+    assert (said.code, said.out) == (2, "")
+    assert "No engine is served in" in said.err
+    assert "malbox-tui serve --data-dir" in said.err
+
+
+def test_waiting_needs_an_engine_and_takes_nothing_in_without(malbox: CommandLine) -> None:
+    assert malbox("submit", "--wait", malbox.sample("a")).code == 2
+    assert not malbox.data.exists()
+
+
+@pytest.mark.parametrize("words", [["cancel", "1"], ["retry", "1"], ["priority", "3", "1"], ["actions"], ["events"], ["stats"]])
+def test_a_folder_without_a_store_is_left_without_one(malbox: CommandLine, words: list[str]) -> None:
+    said = malbox(*words)
+    assert (said.code, "There is no store in" in said.err) == (2, True)
+    assert not malbox.data.exists()
+
+
+def test_a_folder_that_another_process_works_on_is_left_alone(malbox: CommandLine) -> None:
+    malbox.submit("a")
+    lock = FolderLock(DataFolders.under(malbox.data).root)
+    lock.acquire(0.0)
+    try:
+        for words in (["cancel", 1], ["submit", malbox.sample("b")]):
+            said = malbox(*words)
+            assert (said.code, "is in use by process" in said.err) == (2, True)
+        assert malbox.states() == {1: "pending"}, "looking goes on"
+    finally:
+        lock.close()
+
+
+def test_a_socket_that_a_dead_server_left_is_no_engine(malbox: CommandLine) -> None:
+    import socket
+
+    malbox.submit("a")
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(str(malbox.data / "control.sock"))
+    assert malbox("cancel", 1).code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["cancel"], "Say which tasks"),
+        (["cancel", "zz"], "zz chooses no task"),
+        (["retry", "9-3"], "ends before it begins"),
+        (["priority", "x", "1"], '"x" is not a whole number.'),
+        (["priority", "1.5", "1"], '"1.5" is not a whole number.'),
+        (["priority"], "N"),
+        (["resize"], "Say --min, --max, or both."),
+        (["resize", "--max", "-1"], "--max"),
+        (["machines", "destroy", "m1"], '"disable"'),
+        (["machines", "disable"], "Say which machines"),
+        (["events", "--limit", "-1"], "--limit"),
+        (["drain", "--within", "-1"], "--within"),
+    ],
+)
+def test_wrong_usage_is_said_in_a_sentence(malbox: CommandLine, words: list[str], sentence: str) -> None:
+    malbox.submit("a")
+    said = malbox(*words)
+    assert (said.code, said.out) == (2, "")
+    assert sentence in said.err
