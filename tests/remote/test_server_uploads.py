@@ -98,7 +98,7 @@ async def test_while_the_engine_takes_nothing_the_sender_waits(tmp_path: Path) -
                 async with asyncio.timeout(0.3):
                     await asker.writer.drain()
         assert sent < 4 << 20
-        assert script.pulled_bytes < sent
+        assert script.pulled_bytes <= sent
         asker.cut()
 
 
