@@ -1,0 +1,115 @@
+"""The commands on an engine that `malbox-tui serve` runs in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command_line import CommandLine
+from tests.cli.service_rig import PATIENCE_S, Serving
+
+pytestmark = pytest.mark.slow
+
+MACHINES = '[[machines]]\nname = "m1"\nprovider = "simulated"\nplatform = "linux"\n'
+
+
+@pytest.fixture
+def malbox(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> CommandLine:
+    return CommandLine(tmp_path, capsys)
+
+
+@pytest.fixture
+def service(malbox: CommandLine) -> Iterator[Serving]:
+    malbox.data.mkdir(mode=0o700)
+    (malbox.data / "config.toml").write_text(MACHINES)
+    with Serving(malbox.data) as service:
+        service.until_told("READY=1")
+        yield service
+
+
+def test_a_submission_is_waited_for_and_its_results_are_printed(malbox: CommandLine, service: Serving) -> None:
+    said = malbox("submit", "--wait", "--json", malbox.sample("a"), malbox.sample("b"), malbox.sample("empty", ""))
+    assert said.code == 0
+    found = {record["record"]: record for record in said.records}
+    assert {name for name, record in found.items() if record.get("state") == "completed"} == {"task"}
+    assert len(said.records) == 3
+    assert found["refused"]["code"] == "empty"
+    said = malbox("submit", "--wait", malbox.sample("a"))
+    assert (said.code, "duplicate" in said.out) == (0, True)
+    assert malbox("submit", "--wait", malbox.sample("empty", "")).code == 2
+
+
+def test_what_waits_is_canceled_re_ordered_and_retried(malbox: CommandLine, service: Serving) -> None:
+    assert malbox("pause").out == "Paused: no task is taken; what runs goes on.\n"
+    said = malbox("submit", *(malbox.sample(name) for name in "abc"))
+    assert (said.code, said.err) == (0, "3 tasks added.\n"), "nothing is said of a next start"
+    assert malbox("priority", 9, 2).code == 0
+    assert malbox("cancel", "--name", "a", "--json").records[0]["message"] == "Task 1 is canceled."
+    assert malbox("retry", 1).out == "Task 4 retries task 1.\n"
+    assert malbox("cancel", "2-4", "--yes").code == 0
+    assert set(malbox.states().values()) == {"canceled"}
+    assert malbox("resume").code == 0
+
+
+def test_groups_and_machines_are_shown_and_changed(malbox: CommandLine, service: Serving) -> None:
+    assert malbox("resize", "--min", 2, "--max", 3).out == "default: min 2, max 3\n"
+    kinds = [record["record"] for record in malbox("workers", "--json").records]
+    assert kinds == ["group", "worker", "worker"]
+    assert malbox("workers").out.startswith("default: 0 busy, 2 of 2-3 workers")
+    said = malbox("resize", "nowhere", "--max", 3)
+    assert (said.code, "There is no worker group 'nowhere'" in said.out) == (1, True)
+    assert malbox("machines", "disable", "m1").code == 0
+    assert malbox("machines", "disable", "m2").code == 1
+    (machine,) = malbox("machines", "--json").records
+    assert (machine["name"], machine["platform"]) == ("m1", "linux")
+    assert malbox("machines").out.splitlines()[1].startswith("m1")
+    assert malbox("machines", "enable", "m1").code == 0
+    (stats,) = malbox("stats", "--json").records
+    assert (stats["engine"]["workers"], stats["engine"]["paused"]) == (2, None)
+    assert "2 workers" in malbox("stats").out
+
+
+def test_who_did_what_is_kept_beside_the_running_engine(malbox: CommandLine, service: Serving) -> None:
+    malbox("pause")
+    malbox("resize", "nowhere", "--max", 3)
+    later, earlier = malbox("actions", "--json").records
+    assert (earlier["action"]["command"], earlier["done"]) == ("PausePool", True)
+    assert (later["action"]["command"], later["done"], "nowhere" in later["message"]) == ("ResizeGroup", False, True)
+    assert f"process {os.getpid()}" in later["origin"]
+
+
+def test_events_are_followed_until_the_engine_has_drained(malbox: CommandLine, service: Serving) -> None:
+    command = [sys.executable, "-m", "malbox_tui", "--data-dir", str(malbox.data), "events", "--follow", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as following:
+        assert following.stdout is not None
+        assert json.loads(following.stdout.readline())["event"], "what happened before comes first"
+        malbox("pause")
+        for line in following.stdout:
+            if json.loads(line)["event"] == "PoolPaused":
+                break
+        assert malbox("drain", "--json").records[0]["message"] == "Stopping (drain)."
+        rest = [json.loads(line) for line in following.stdout]
+        assert following.wait(PATIENCE_S) == 0
+    assert "Shutdown" in [record["action"]["command"] for record in rest if record["event"] == "ActionTaken"]
+    assert service.ended() == 0
+    assert malbox("actions", "--json").records[0]["action"]["command"] == "Shutdown", "kept before the engine ended"
+
+
+def test_a_wait_that_the_engine_does_not_outlive_exits_with_one(malbox: CommandLine, service: Serving) -> None:
+    malbox("pause")
+    command = [sys.executable, "-m", "malbox_tui", "--data-dir", str(malbox.data), "submit", "--wait", str(malbox.sample("a"))]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as waiting:
+        while not malbox.states() and waiting.poll() is None:
+            pass
+        service.send(signal.SIGTERM)
+        _, told = waiting.communicate(timeout=PATIENCE_S)
+        assert waiting.returncode == 1
+    assert "1 task is kept for its next start" in told
+    assert service.ended() == 0
