@@ -21,6 +21,7 @@ from malbox_tui.cli.breakdown import engine_breakdown, first_cause
 from malbox_tui.cli.notify import Notifier
 from malbox_tui.cli.options import GlobalOptions
 from malbox_tui.cli.output import tell
+from malbox_tui.cli.service_log import LOG_NAME
 from malbox_tui.cli.text import counted, sentence
 from malbox_tui.cli.troubles import troubles_told
 from malbox_tui.config.changes import changes, with_live
@@ -170,7 +171,7 @@ class Service:
 
     def _conclude(self, engine: EngineThread) -> int:
         if engine.error is not None:
-            tell(f"malbox-tui: {engine_breakdown(engine.error, self._options.folders)}")
+            tell(f"malbox-tui: {engine_breakdown(engine.error, self._options.folders, LOG_NAME)}")
             return EXIT_BROKEN
         if engine.left:
             tell(f"malbox-tui: {counted(len(engine.left), 'task', 'tasks')} could not be stopped; the next start recovers them.")

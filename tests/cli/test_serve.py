@@ -151,6 +151,31 @@ def test_a_command_to_end_ends_it(data: Path) -> None:
         assert service.ended() == 0
 
 
+BREAKS = """
+import sys
+from malbox_tui.cli.app import main
+from malbox_tui.engine import clock
+from malbox_tui.engine.leases import LeaseKeeper
+
+async def break_down(keeper):
+    await clock.sleep(1)
+    raise LookupError("no such lease")
+
+LeaseKeeper.run = break_down
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_an_engine_that_breaks_down_ends_it_and_the_log_has_the_details(data: Path) -> None:
+    command = [sys.executable, "-c", BREAKS, "serve", "--data-dir", str(data)]
+    ended = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+    assert ended.returncode == 1
+    assert "LookupError" in ended.stderr
+    assert LOG_NAME in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert "no such lease" in (data / "logs" / LOG_NAME).read_text()
+
+
 def test_two_folders_are_served_side_by_side(data: Path, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     with Serving(data) as service, Serving(tmp_path / "other") as other:
