@@ -64,6 +64,26 @@ def _only_child(pid: int) -> int:
     return int(Path(f"/proc/{pid}/task/{pid}/children").read_text())
 
 
+def family_of(pid: int) -> frozenset[int]:
+    """The process `pid` and all that descend from it, by their ids; those that ended and were not reaped are among them."""
+    family = {pid}
+    unseen = [pid]
+    while unseen:
+        children = _children(unseen.pop()) - family
+        family |= children
+        unseen += children
+    return frozenset(family)
+
+
+def _children(pid: int) -> set[int]:
+    found: set[int] = set()
+    with suppress(OSError):
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            with suppress(OSError):
+                found.update(map(int, (thread / "children").read_text().split()))
+    return found
+
+
 class EndWatch:
     """Calls `tell` once, soon after the child process `pid` has ended; `close` lets go of it."""
 

@@ -22,7 +22,7 @@ import msgspec
 
 from malbox_tui.confine.control_groups import ProcessGroups, Strikes
 from malbox_tui.confine.endings import BrokenWire, ConfinedProcessError, ProcessEnded, how_ended, last_words
-from malbox_tui.confine.ends import EndWatch, FirstProcess
+from malbox_tui.confine.ends import EndWatch, FirstProcess, family_of
 from malbox_tui.confine.marks import kill_marked
 from malbox_tui.confine.output import CappedOutput
 from malbox_tui.confine.removal import remove_tree
@@ -152,6 +152,15 @@ class ConfinedProcess:
         if not self._find_first_process() or self._first is None:
             return None
         return self._first.free_bytes_inside(self.places.scratch)
+
+    def family(self) -> frozenset[int]:
+        """Ids of the processes that belong to it, its walls and all that it started included; empty when it has ended.
+
+        Without a sandbox those are missing whose parents have ended.
+        """
+        if self._process is None or self._process.returncode is not None:
+            return frozenset()
+        return family_of(self._process.pid)
 
     def ask_to_stop(self) -> None:
         """Close the wire: a process that follows the protocol cleans up and ends."""

@@ -1,4 +1,8 @@
-"""A plugin's turn with one task."""
+"""A plugin's turn with one task.
+
+A task that reaches a limit or breaks its process, where that process had served others before, is run once more in a fresh one: what
+they left in it (files, memory, children that nobody waits for) may be to blame, and no task pays for another.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ from malbox_tui.model.errors import MalboxError
 from malbox_tui.model.report import PluginStatus
 from malbox_tui.plugins.conversation import Conversation, Hearing
 from malbox_tui.plugins.ending import Ending, stopped
-from malbox_tui.plugins.logs import log_of
+from malbox_tui.plugins.logs import log_of, of_a_used_process
 from malbox_tui.plugins.parts import Part
 from malbox_tui.plugins.seat import Seat
 from malbox_tui.plugins.tray import ResultTray
@@ -19,18 +23,37 @@ from malbox_tui.plugins.turn import Turn
 
 async def run_alone(seat: Seat, part: Part) -> None:
     """Let the plugin do its part. Cancelled: its process is killed, results that are whole stay in the store."""
-    loop = asyncio.get_running_loop()
-    began = loop.time()
+    began = asyncio.get_running_loop().time()
+    while not part.is_over:
+        await _run(seat, part, began)
+
+
+async def _run(seat: Seat, part: Part, began: float) -> None:
+    """Until the part is over, or put back to be run once more."""
     turn = Turn(seat)
     tray = ResultTray(seat.around, part.job, seat.plugin.name)
     hearing = Hearing(seat.around, part.job, seat.plugin.name, tray)
-    part.take_up(lambda reason: turn.halt(stopped(reason), seat.around.grace_s(reason)))
+    stops: list[str] = []
+
+    def stop(reason: str) -> None:
+        stops.append(reason)
+        turn.halt(stopped(reason), seat.around.grace_s(reason))
+
+    part.take_up(stop)
     try:
         ending = await turn.work(lambda: _attempt(seat, turn, part, hearing))
         tray.abort()
-        if log := part.log + log_of(hearing.warnings, seat.take_output() + ending.traceback):
+        log = part.log + log_of(hearing.warnings, seat.take_output() + ending.traceback)
+        hits = seat.hits(ending.hit)
+        ending = _with_hits(ending, hits)
+        if hits:
+            await seat.kill()
+        await seat.clear_up()
+        if turn.is_on_used_process and (hits or turn.is_broken) and not (stops or _is_stopped(ending)):
+            part.put_back(of_a_used_process(ending.reason, log))
+            return
+        if log:
             tray.keep_log(log)
-        ending = await _with_hits(seat, ending)
     except MalboxError as error:
         tray.abort()
         await seat.kill()
@@ -40,7 +63,7 @@ async def run_alone(seat: Seat, part: Part) -> None:
         await seat.kill()
         raise
     else:
-        part.end(ending, loop.time() - began, tray)
+        part.end(ending, asyncio.get_running_loop().time() - began, tray)
 
 
 async def _attempt(seat: Seat, turn: Turn, part: Part, hearing: Hearing) -> Ending:
@@ -60,12 +83,13 @@ def _raise(_number: int, error: MalboxError) -> None:
     raise error
 
 
-async def _with_hits(seat: Seat, ending: Ending) -> Ending:
-    """With the limits that it reached for a reason. A process that reached one is replaced: what it left would be in the way."""
-    hits = seat.hits(ending.hit)
+def _is_stopped(ending: Ending) -> bool:
+    return ending.status not in (PluginStatus.COMPLETED, PluginStatus.FAILED)
+
+
+def _with_hits(ending: Ending, hits: tuple[str, ...]) -> Ending:
+    """With the limits that it reached for a reason."""
     if not hits:
         return ending
-    await seat.kill()
     reached = f"it reached its {' and its '.join(hits)}"
-    is_stopped = ending.status not in (PluginStatus.COMPLETED, PluginStatus.FAILED)
-    return replace(ending, reason=f"{ending.reason}; {reached}" if is_stopped else reached)
+    return replace(ending, reason=f"{ending.reason}; {reached}" if _is_stopped(ending) else reached)

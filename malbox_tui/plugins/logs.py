@@ -21,6 +21,11 @@ def of_the_batch(printed: bytes, tasks: int) -> bytes:
     )
 
 
+def of_a_used_process(reason: str, log: bytes) -> bytes:
+    """The log of a run after which the task is run once more, in a process of its own."""
+    return log + f"WARN  in a process that had served other tasks: {reason}; once more, in a fresh one:\n".encode()
+
+
 def of_a_broken_batch(reason: str, printed: bytes, tasks: int) -> bytes:
     """The same of a batch after which each task is analysed by itself."""
     return of_the_batch(printed, tasks) + f"WARN  the batch of {tasks} tasks broke ({reason}); this one alone:\n".encode()

@@ -1,4 +1,4 @@
-"""One plugin's seat on a bench: its process, started at need, kept between turns, replaced when it broke."""
+"""One plugin's seat on a bench: its process, started at need, kept between turns, replaced when it broke or is not alone any more."""
 
 from __future__ import annotations
 
@@ -60,6 +60,10 @@ class Seat:
         self._noted = Strikes()
         """All of the process by then."""
         self._left_output = b""
+        self._orders = 0
+        """Given to the process so far."""
+        self._family: frozenset[int] = frozenset()
+        """What belonged to the process when it was ready."""
         self._on_close: Callable[[], None] | None = None
 
     def begin_turn(self, on_close: Callable[[], None]) -> None:
@@ -78,6 +82,11 @@ class Seat:
         self._run_number += 1
         return self._run_number
 
+    def count_order(self) -> int:
+        """One more order is given to the process; how many that makes."""
+        self._orders += 1
+        return self._orders
+
     @property
     def process(self) -> ConfinedProcess | None:
         """The process, if there is one."""
@@ -91,7 +100,9 @@ class Seat:
             around = self.around
             self._process = await ConfinedProcess.start(self._work, around.walls, around.settings.max_output_bytes)
             self._noted = Strikes()
+            self._orders = 0
             await self._get_ready(self._process)
+            self._family = self._process.family()
         return self._process
 
     def take_output(self) -> bytes:
@@ -121,6 +132,12 @@ class Seat:
         if process is not None:
             await process.kill()
             self._left_output = process.take_output()
+
+    async def clear_up(self) -> None:
+        """After a turn: a process is ended that started others in it which are still there. They would take from the next task what is
+        its own, and could read it; those that were there when the plugin said that it is ready belong to it."""
+        if self._process is not None and self._process.family() - self._family:
+            await self.kill()
 
     async def close(self) -> None:
         """End the process, politely first. A turn that goes on is cut, and there will be no other."""

@@ -105,6 +105,7 @@ class Together:
                 self._put_back(part, self._take_out(part), reason, ending.traceback)
         if hits or (is_wanted and not is_whole):
             await self._seat.kill()
+        await self._seat.clear_up()
 
     async def _keep_all(self, ending: Ending) -> bool:
         """Whether the result store took every part's results."""

@@ -22,9 +22,14 @@ _CLOSED = Ending(PluginStatus.CANCELED, "the plugins are being closed")
 
 
 class Turn:
-    """Made for one use of `work`."""
+    """Made for one use of `work`.
+
+    `is_on_used_process`: the process had other orders before. `is_broken`: the process died, or broke the rules of the wire.
+    """
 
     def __init__(self, seat: Seat) -> None:
+        self.is_on_used_process = False
+        self.is_broken = False
         self._seat = seat
         self._scope: asyncio.Timeout | None = None
         self._halted: Ending | None = None
@@ -60,6 +65,7 @@ class Turn:
         """Send the order. The limit that the manifest sets begins."""
         self._seat.take_output()
         process.send(order)
+        self.is_on_used_process = self._seat.count_order() > 1
         self._order = order["run"]
         if limit_s := self._seat.plugin.manifest.runtime.analysis_timeout:
             self.limit(limit_s, Ending(PluginStatus.TIMED_OUT, f"it took longer than its own limit of {limit_s} s"))
@@ -113,6 +119,7 @@ class Turn:
         await self._seat.kill()
         if self._halted is not None:
             return self._halted
+        self.is_broken = not isinstance(error, BadResult)
         reason = str(error)
         if isinstance(error, ProcessEnded | NotBegun):
             hit = self._seat.hit_by_end(reason, output)
