@@ -2,7 +2,7 @@
 
 import sys
 
-from malbox_tui.cli.app import main
+from malbox_tui.cli.entry import main
 
 if __name__ == "__main__":
     sys.exit(main())

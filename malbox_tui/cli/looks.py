@@ -47,6 +47,7 @@ def workers(*, json: Json = False, options: GlobalOptions | None = None) -> int:
 
 def machines(
     what: Annotated[Literal["disable", "enable"] | None, Parameter(name="WHAT")] = None,
+    /,
     *names: Annotated[str, Parameter(name="NAME")],
     json: Json = False,
     options: GlobalOptions | None = None,

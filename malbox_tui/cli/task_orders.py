@@ -72,6 +72,7 @@ def retry(
 
 def priority(
     number: Annotated[int, Parameter(name="N", converter=whole_number, validator=Number(gte=-1_000_000, lte=1_000_000))],
+    /,
     *selectors: Annotated[str, Parameter(name="SELECTOR")],
     filters: Filters | None = None,
     json: Json = False,

@@ -15,6 +15,7 @@ WRITES = {
     "add_tasks": 25,
     "move_tasks": 23,
     "add_events": 4,
+    "add_actions": 8,
     "known_tasks": 0,
     "first_names": 0,
     "pending_of": 0,
@@ -24,7 +25,7 @@ WRITES = {
     "owned": 0,
 }
 """Statement → values in one of its rows; 0: it has no rows."""
-TABLES = ("task", "sample", "sample_name", "event")
+TABLES = ("task", "sample", "sample_name", "event", "action")
 
 
 @pytest.fixture
@@ -51,3 +52,7 @@ def test_no_write_looks_through_a_table(connection: sqlite3.Connection, name: st
 
 def test_the_counts_are_read_from_an_index_alone(connection: sqlite3.Connection) -> None:
     assert plan(connection, "counts") == ["SCAN task USING COVERING INDEX task_by_state"]
+
+
+def test_a_window_of_actions_is_read_from_its_place(connection: sqlite3.Connection) -> None:
+    assert plan(connection, "actions") == ["SEARCH action USING INTEGER PRIMARY KEY (rowid<?)"]
