@@ -269,7 +269,7 @@ def test_leaving_may_keep_what_runs_for_the_next_start(at_work: Terminal, data: 
 def test_leaving_may_cancel_what_runs(at_work: Terminal, data: Path) -> None:
     at_work.press(b"q")
     at_work.until("Leave the console?")
-    at_work.press(RIGHT * 3 + ENTER)
+    at_work.press(RIGHT * 4 + ENTER)
     assert at_work.ended() == 0
     assert "2 tasks are kept" in at_work.after_screen
     at_work.assert_as_before()

@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from malbox_tui.model.actions import ActionRecord
 from malbox_tui.model.commands import Command, CommandOutcome, ShutdownMode
 from malbox_tui.model.due import Due, TimeLimit
 from malbox_tui.model.errors import MalboxError, StoreError
@@ -314,6 +315,10 @@ class ScriptedClient(Client):
         if isinstance(found, MalboxError):
             raise found
         return found[:max_bytes]
+
+    async def actions(self, before: int | None, limit: int) -> Sequence[ActionRecord]:
+        """See `Client`: nothing was done."""
+        return ()
 
     async def events(self, after: Position | None) -> AsyncIterator[Event | Gap]:
         """See `Client`. Who follows anew is told everything since the last gap again."""
