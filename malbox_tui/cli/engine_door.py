@@ -139,9 +139,15 @@ def usable_settings(options: GlobalOptions) -> Settings:
 
 
 def open_store(folders: DataFolders) -> AbstractAsyncContextManager[TaskReader]:
-    """A look into the store, also beside a running engine. Raises `StoreError` when there is none."""
+    """A look into the store, also beside a running engine. Raises `StoreError` when there is none, or it is of an older version."""
     from malbox_tui.runtime import open_reader
 
+    check_store(folders)
+    return open_reader(folders)
+
+
+def check_store(folders: DataFolders) -> None:
+    """Raises `StoreError` when there is no store yet."""
     where = escape(bytes(folders.root))
     try:
         found = folders.store.exists()
@@ -149,7 +155,6 @@ def open_store(folders: DataFolders) -> AbstractAsyncContextManager[TaskReader]:
         raise StoreError(f"The data folder {where} can't be looked into: {exc.strerror or exc}.") from exc
     if not found:
         raise StoreError(f"There is no store in {where} yet. `malbox-tui analyze PATH` begins one.")
-    return open_reader(folders)
 
 
 def wall_time() -> float:

@@ -12,7 +12,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from malbox_tui.cli.command_records import target_record
-from malbox_tui.cli.engine_door import Door, open_store, some_engine, usable_settings
+from malbox_tui.cli.engine_door import Door, check_store, some_engine, usable_settings
 from malbox_tui.cli.options import FLAG, GlobalOptions, whole_number
 from malbox_tui.cli.output import tell, write_line, write_record
 from malbox_tui.cli.selectors import Chosen, Filters, Selector, chosen, parse_selector
@@ -110,8 +110,7 @@ class TaskOrder:
 
     async def _carry_out(self, selectors: Sequence[Selector], filters: Filters, as_json: bool, options: GlobalOptions) -> int:
         settings = usable_settings(options)
-        async with open_store(options.folders):
-            pass  # one that isn't there is not to be made
+        check_store(options.folders)  # one that isn't there is not to be made
         async with some_engine(options, settings) as door:
             selection = await chosen(door.client.query, selectors, filters, self.possible)
             if not self._is_meant(selection, filters):

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from malbox_tui.cli import table
 from malbox_tui.cli.audience import table_layout, write_row
+from malbox_tui.cli.engine_door import open_store, wall_time
 from malbox_tui.cli.options import FLAG, GlobalOptions, enum_value, whole_number
 from malbox_tui.cli.output import write_line, write_record
 from malbox_tui.cli.records import task_record
 from malbox_tui.cli.task_page import task_lines
 from malbox_tui.cli.text import counted, tallied
 from malbox_tui.config.folders import DataFolders
-from malbox_tui.model.errors import StoreError, UnknownTask
+from malbox_tui.model.errors import UnknownTask
 from malbox_tui.model.queries import MAX_ROWS, TaskFilter, TaskQuery
-from malbox_tui.model.sample import escape
 from malbox_tui.model.task import TaskState
-
-if TYPE_CHECKING:
-    from malbox_tui.runtime import TaskReader
 
 _MAX_ID = 2**63 - 1
 
@@ -73,11 +69,11 @@ def task(
 
 
 async def _list(folders: DataFolders, where: TaskFilter, limit: int, as_json: bool) -> None:
-    async with _reader(folders) as reader:
+    async with open_store(folders) as reader:
         shown = total = 0
         form = table_layout(0)
         while shown < limit:
-            page = await reader.tasks(TaskQuery(where=where, offset=shown, limit=min(MAX_ROWS, limit - shown)), _now())
+            page = await reader.tasks(TaskQuery(where=where, offset=shown, limit=min(MAX_ROWS, limit - shown)), wall_time())
             total = page.total
             if not page.rows:
                 break
@@ -97,8 +93,8 @@ async def _list(folders: DataFolders, where: TaskFilter, limit: int, as_json: bo
 
 
 async def _show(folders: DataFolders, task_id: int, as_json: bool) -> None:
-    async with _reader(folders) as reader:
-        page = await reader.tasks(TaskQuery(where=TaskFilter(task_ids=(task_id,)), limit=1), _now())
+    async with open_store(folders) as reader:
+        page = await reader.tasks(TaskQuery(where=TaskFilter(task_ids=(task_id,)), limit=1), wall_time())
     if not page.rows:
         raise UnknownTask(task_id)
     if as_json:
@@ -106,22 +102,3 @@ async def _show(folders: DataFolders, task_id: int, as_json: bool) -> None:
         return
     for line in task_lines(page.rows[0], folders.results):
         write_line(line)
-
-
-def _reader(folders: DataFolders) -> AbstractAsyncContextManager[TaskReader]:
-    from malbox_tui.runtime import open_reader
-
-    where = escape(bytes(folders.root))
-    try:
-        found = folders.store.exists()
-    except OSError as exc:
-        raise StoreError(f"The data folder {where} can't be looked into: {exc.strerror or exc}.") from exc
-    if not found:
-        raise StoreError(f"There is no store in {where} yet. `malbox-tui analyze PATH` begins one.")
-    return open_reader(folders)
-
-
-def _now() -> float:
-    from malbox_tui.runtime import SystemClock
-
-    return SystemClock().now()
