@@ -136,9 +136,9 @@ def _finished_reason(runs: tuple[PluginRun, ...], ran: list[PluginRun], failed: 
         return f"Finished with no results: no plugin took part. {'; '.join(f'{run.name}: {run.reason}' for run in runs)}"
     if not any(run.results for run in ran):
         return "Finished with no results."
-    if failed:
-        return f"Finished; {len(failed)} of {len(ran)} plugins failed: {_explained(failed)}."
-    return "Finished."
+    remarks = [f"{len(failed)} of {len(ran)} plugins failed: {_explained(failed)}"] if failed else []
+    remarks += [f"{run.name} is {run.reason.rstrip('.')}" for run in ran if run.is_degraded]
+    return f"{'; '.join(('Finished', *remarks))}."
 
 
 def _explained(runs: list[PluginRun]) -> str:

@@ -69,7 +69,10 @@ class PluginStatus(StrEnum):
 
 
 class PluginRun(msgspec.Struct, frozen=True):
-    """One plugin's run on one task. `reason` says what went wrong or, of a completed one, what the plugin had to do without."""
+    """One plugin's run on one task.
+
+    `reason` says what went wrong or, of a completed one, how it ended and what kept it from finding more.
+    """
 
     name: str
     version: str
@@ -78,6 +81,19 @@ class PluginRun(msgspec.Struct, frozen=True):
     results: tuple[ResultRef, ...] = ()
     verdict: Verdict | None = None
     reason: str = ""
+
+    @property
+    def is_degraded(self) -> bool:
+        """It is completed, and found less than it might have: its reason is one of `degraded`."""
+        return self.status is PluginStatus.COMPLETED and self.reason.startswith(_DEGRADED)
+
+
+def degraded(why: str) -> str:
+    """The reason of a run that had to do without something, or reached a limit, and went on."""
+    return _DEGRADED + why
+
+
+_DEGRADED = "degraded: "
 
 
 class Identification(msgspec.Struct, frozen=True):

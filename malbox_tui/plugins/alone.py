@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from malbox_tui.confine.process import ConfinedProcess
 from malbox_tui.model.errors import MalboxError
-from malbox_tui.model.report import PluginStatus
+from malbox_tui.model.report import PluginStatus, degraded
 from malbox_tui.plugins.conversation import Conversation, Hearing
 from malbox_tui.plugins.ending import Ending, stopped
 from malbox_tui.plugins.logs import log_of, of_a_used_process
@@ -88,8 +88,12 @@ def _is_stopped(ending: Ending) -> bool:
 
 
 def _with_hits(ending: Ending, hits: tuple[str, ...]) -> Ending:
-    """With the limits that it reached for a reason."""
+    """With the limits that it reached for a reason. A failed run failed by them, whatever else it says."""
     if not hits:
         return ending
     reached = f"it reached its {' and its '.join(hits)}"
-    return replace(ending, reason=f"{ending.reason}; {reached}" if _is_stopped(ending) else reached)
+    if ending.status is PluginStatus.FAILED:
+        return replace(ending, reason=reached)
+    if ending.reason:
+        return replace(ending, reason=f"{ending.reason}; {reached}")
+    return replace(ending, reason=degraded(reached))

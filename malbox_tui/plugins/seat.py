@@ -10,6 +10,7 @@ from malbox_tui.confine.control_groups import BenchGroups, Strikes
 from malbox_tui.confine.endings import BrokenWire, ConfinedProcessError
 from malbox_tui.confine.process import ConfinedProcess
 from malbox_tui.confine.work import Limits, Work
+from malbox_tui.model.report import degraded
 from malbox_tui.plugins import replies
 from malbox_tui.plugins.ending import last_line
 from malbox_tui.plugins.limit_hits import counted_hits, disk_limit, hit_by_end, hit_by_traceback
@@ -168,7 +169,7 @@ class Seat:
             raise ConfinedProcessError(f"it is not ready: {shortened(reply.reason or last_line(payload))}")
         if not isinstance(reply, replies.Ready):
             raise BrokenWire("the process did not say that it is ready")
-        self.weakness = "" if reply.state == "healthy" else f"degraded: {shortened(reply.reason)}"
+        self.weakness = "" if reply.state == "healthy" else degraded(shortened(reply.reason))
         self.takes_batches = reply.takes_batches
 
     def _full_scratch(self) -> tuple[str, ...]:

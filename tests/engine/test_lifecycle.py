@@ -48,13 +48,21 @@ def test_the_tasks_verdict_is_the_worst_of_its_plugins() -> None:
         ((), TaskState.COMPLETED, EndedBy.FINISHED, "Finished with no results."),
         (("ok", "bad"), TaskState.COMPLETED, EndedBy.FINISHED, "Finished; 1 of 2 plugins failed: scripted: it crashed."),
         (("bad",), TaskState.FAILED, EndedBy.PLUGIN_ERROR, "Every plugin failed: scripted: it crashed."),
+        (("less",), TaskState.COMPLETED, EndedBy.FINISHED, "Finished; scripted is degraded: it reached its disk limit 8 MiB."),
+        (
+            ("ok", "bad", "less"),
+            TaskState.COMPLETED,
+            EndedBy.FINISHED,
+            "Finished; 1 of 3 plugins failed: scripted: it crashed; scripted is degraded: it reached its disk limit 8 MiB.",
+        ),
     ],
 )
 def test_what_the_plugins_did_decides_how_the_task_ends(
     runs: tuple[str, ...], state: TaskState, ended_by: EndedBy, reason: str
 ) -> None:
     bad = msgspec.structs.replace(CLEAN_RUN, status=PluginStatus.FAILED, results=(), reason="it crashed.")
-    script = tuple({"ok": CLEAN_RUN, "bad": bad}[run] for run in runs)
+    less = msgspec.structs.replace(CLEAN_RUN, reason="degraded: it reached its disk limit 8 MiB")
+    script = tuple({"ok": CLEAN_RUN, "bad": bad, "less": less}[run] for run in runs)
 
     async def test(rig: EngineRig) -> None:
         await rig.add("sample")

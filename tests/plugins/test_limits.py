@@ -81,7 +81,7 @@ HITS: dict[str, tuple[str, ResourceLimits, str, PluginStatus, Controller | None]
     "one that it started takes too much memory": (
         SPAWNS_A_HOG,
         ResourceLimits(memory_mb=128),
-        "it reached its memory limit 128 MiB",
+        "degraded: it reached its memory limit 128 MiB",
         PluginStatus.COMPLETED,
         Controller.MEMORY,
     ),
@@ -102,7 +102,7 @@ HITS: dict[str, tuple[str, ResourceLimits, str, PluginStatus, Controller | None]
     "it fills its scratch and swallows the error": (
         FILLS_AND_SWALLOWS,
         ResourceLimits(disk_mb=8),
-        "it reached its disk limit 8 MiB",
+        "degraded: it reached its disk limit 8 MiB",
         PluginStatus.COMPLETED,
         None,
     ),
