@@ -27,6 +27,7 @@ _ALL = frozenset(TaskState)
 _STATES: Mapping[str, frozenset[TaskState]] = MappingProxyType(
     {
         "task": _ALL,
+        "tasks": _ALL,
         "cancel": _ALL - FINAL_STATES,
         "retry": FINAL_STATES,
         "priority": frozenset({TaskState.PENDING}),

@@ -216,3 +216,24 @@ def test_wrong_usage_is_said_in_a_sentence(malbox: CommandLine, words: list[str]
     said = malbox(*words)
     assert (said.code, said.out) == (2, "")
     assert sentence in said.err
+
+
+def test_tasks_are_listed_and_shown_by_the_same_selectors(malbox: CommandLine) -> None:
+    malbox.submit("alpha.exe", "beta.exe", "gamma.dll")
+    malbox("cancel", 2)
+    sha256 = malbox("task", 3, "--json").records[0]["sample"]["sha256"]
+
+    def listed(*words: object) -> list[int]:
+        return [task["id"] for task in malbox("tasks", "--json", *words).records]
+
+    assert listed("1-2") == [2, 1]
+    assert listed(f"sha256:{sha256[:8]}", 1) == [3, 1]
+    assert listed("--name", ".exe") == [2, 1]
+    assert listed("1-3", "--state", "pending", "--name", ".exe") == [1]
+    assert listed("1-3", "--limit", 1) == [3]
+    assert [task["id"] for task in malbox("task", "2-3", "--json").records] == [2, 3]
+    said = malbox("task", 2, f"sha256:{sha256[:8]}")
+    assert [line for line in said.out.splitlines() if line.startswith("Task ")] == ["Task 2: canceled", "Task 3: pending"]
+    said = malbox("task", 1, 77)
+    assert (said.code, "There is no task 77" in said.err) == (2, True)
+    assert malbox("task").code == 2
