@@ -118,7 +118,6 @@ class Console:
             raise in_use
         holder = "another process" if in_use.pid is None else f"process {in_use.pid}"
         note = f"Attached to the engine of {holder}, which has this data folder; leaving stops nothing."
-        tell(note)
         console = AttachedConsole(self.options, self.options.command(), paths=self.paths, wishes=self.wishes, notes=(note,))
         try:
             return console.carry_out(SocketWay(str(path), shown_path(path)))

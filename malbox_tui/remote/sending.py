@@ -52,6 +52,8 @@ class Sending:
                     senders.create_task(self._send_some(offers))
         except BaseExceptionGroup as group:
             raise _first(group) from None
+        if isinstance(self._lost, ConnectionLost) and self._receipts:
+            raise ConnectionLost(f"{self._lost}, after {len(self._receipts)} samples; add the same again: nothing is taken twice")
         if self._lost is not None:
             raise self._lost
         return Account(tuple(receipt for _, receipt in sorted(self._receipts.items())))

@@ -118,12 +118,12 @@ class Wire:
                 raise ConnectionLost(f"the answer is larger than {max_bytes} bytes")
         return Answer(head, bytes(body))
 
-    async def begin(self, request: Request) -> Head:
-        """Send a request and read how the answer begins. Raises as `ask` does."""
+    async def begin(self, request: Request, stall_s: float = STALL_S) -> Head:
+        """Send a request and read how the answer begins. Raises as `ask` does, also after silence of `stall_s`."""
         self.was_used = True
         await self._send(request)
         while True:
-            event = await self._next(STALL_S)
+            event = await self._next(stall_s)
             if isinstance(event, h11.Response):
                 return Head(event.status_code, {name.decode("latin-1"): value.decode("latin-1") for name, value in event.headers})
             if not isinstance(event, h11.InformationalResponse):
@@ -186,7 +186,9 @@ class Wire:
             except (OSError, TimeoutError) as exc:
                 raise ConnectionLost(_why(exc)) from exc
             except h11.RemoteProtocolError as exc:
-                raise ConnectionLost("the connection was closed" if has_ended else f"what came is no proper HTTP ({exc})") from exc
+                raise ConnectionLost(
+                    "the connection was closed" if has_ended else f"what came is no proper HTTP ({exc})"
+                ) from exc
 
 
 class Wires:

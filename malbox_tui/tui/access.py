@@ -35,6 +35,11 @@ class Access:
         """Whether this console may only look."""
         return self._attachment is not None and self._attachment.read_only
 
+    def hurry(self) -> None:
+        """Somebody waits for the engine: try to reach it now."""
+        if self._attachment is not None:
+            self._attachment.hurry()
+
     def refusal(self, action: str) -> str | None:
         """Why an action (`cancel_task`) can't be done now, in a sentence; None when it can."""
         if self.is_read_only and action in keys.CHANGING_ACTIONS:

@@ -183,6 +183,7 @@ class MalboxApp(App[ShutdownMode]):
         name = (action if isinstance(action, str) else action[1]).partition("(")[0].rpartition(".")[2]
         if (why_not := self.access.refusal(name)) is not None and not isinstance(self.screen, ModalScreen):
             say(self, why_not, bad=True)
+            self.access.hurry()
             return True
         return await super().run_action(action, default_namespace, namespaces)
 

@@ -7,7 +7,6 @@ back.
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from typing import Any
 
 from textual.app import App
@@ -43,11 +42,14 @@ class Showing:
         while not self._feed.ended:
             try:
                 await self._feed.run(self.show_changes)
-            except Disconnected:
-                self._retry.clear()
-                await self._retry.wait()
             except EngineStopped:
                 self._feed.ended = True
+            except MalboxError as error:
+                if not self._access.is_attached:
+                    raise
+                self._tell(error)
+                self._retry.clear()
+                await self._retry.wait()
 
     async def show_frame(self) -> None:
         """Changes, and each second the clocks, both in one paint."""
@@ -57,8 +59,7 @@ class Showing:
             self._feed.changes.anything |= self._access.is_attached  # who comes and goes is no event
         await self.show_changes()
         if self._frames % SHOWN_PER_SECOND == 0:
-            with suppress(EngineStopped, Disconnected):
-                await self._feed.learn()
+            await self._learn()
             self.show_time()
         if self._frames % FRAMES_TO_RETRY == 0:
             self._retry.set()
@@ -78,10 +79,9 @@ class Showing:
                 await self._app.screen.reread()
         except EngineStopped:
             self._feed.ended = True
-        except Disconnected:
-            self._feed.changes = Changes(anything=True, tasks=True)
         except MalboxError as error:
-            self._dashboard.banner.problem = str(error)
+            self._feed.changes = Changes(anything=True, tasks=True)
+            self._tell(error)
         finally:
             self._is_showing = False
 
@@ -93,6 +93,21 @@ class Showing:
         self._dashboard.tick()
         if isinstance(self._app.screen, TaskScreen):
             self._app.screen.tick()
+
+    async def _learn(self) -> None:
+        if self._access.is_away:
+            return
+        try:
+            await self._feed.learn()
+        except EngineStopped:
+            return
+        except MalboxError as error:
+            self._tell(error)
+
+    def _tell(self, error: MalboxError) -> None:
+        """What can't be read; a lost connection has words of its own."""
+        if not isinstance(error, Disconnected):
+            self._dashboard.banner.problem = str(error)
 
     def _notice(self) -> None:
         """The connection, an engine that was started again, and the keys that work now."""

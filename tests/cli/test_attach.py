@@ -212,6 +212,24 @@ def test_attach_work_be_cut_come_back_and_leave_nothing_behind(
     assert service.process.poll() is None
 
 
+@pytest.mark.needs("sshd")
+def test_ssh_asks_before_the_screen_is_opened(service: Serving, data: Path, tmp_path: Path) -> None:
+    with ssh_host(tmp_path / "ssh") as host:
+        command = malbox(tmp_path / "here", "attach", "--remote-program", PROGRAM, f"ssh://newcomer{data}")
+        with Terminal(command, host.environment) as terminal:
+            terminal.until("Are you sure you want to continue connecting")
+            assert b"\x1b" not in terminal.output
+            terminal.press(b"yes\n")
+            terminal.until(EMPTY)
+            terminal.press(b"q")
+            assert terminal.ended() == 0
+            terminal.assert_as_before()
+        with Terminal(malbox(tmp_path / "here", "attach", f"ssh://stranger{data}"), host.environment) as terminal:
+            assert terminal.ended() == 2
+            assert "ssh can't get to stranger" in terminal.shown
+            terminal.assert_untouched()
+
+
 # --- into the background -------------------------------------------------------------------------------------------------------
 
 

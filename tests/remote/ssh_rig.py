@@ -1,4 +1,7 @@
-"""A real sshd on loopback, with keys and a configuration of its own in a folder, and an `ssh` that knows of it as the host `sbx`."""
+"""A real sshd on loopback, with keys and a configuration of its own in a folder, and an `ssh` that knows of it as the host `sbx`.
+
+As `newcomer` its key is not known yet, and as `stranger` there is no key to come in with.
+"""
 
 from __future__ import annotations
 
@@ -76,10 +79,11 @@ def ssh_host(folder: Path) -> Iterator[SshRig]:
     host_key = (folder / "host_key.pub").read_text()
     (folder / "known_hosts").write_text(f"[127.0.0.1]:{rig.port} {host_key}")
     (folder / "config").write_text(
-        f"Host sbx stranger\n  HostName 127.0.0.1\n  Port {rig.port}\n  User {getpass.getuser()}\n  IdentitiesOnly yes\n"
-        f"  IdentityAgent none\n  UserKnownHostsFile {folder}/known_hosts\n  GlobalKnownHostsFile /dev/null\n"
-        f"  ConnectionAttempts 1\n"
-        f"Host sbx\n  IdentityFile {folder}/user_key\nHost stranger\n  IdentityFile {folder}/none\n"
+        f"Host sbx stranger newcomer\n  HostName 127.0.0.1\n  Port {rig.port}\n  User {getpass.getuser()}\n  IdentitiesOnly yes\n"
+        f"  IdentityAgent none\n  GlobalKnownHostsFile /dev/null\n"
+        f"  ConnectionAttempts 1\nHost sbx stranger\n  UserKnownHostsFile {folder}/known_hosts\n"
+        f"Host newcomer\n  UserKnownHostsFile {folder}/known_to_newcomer\n"
+        f"Host sbx newcomer\n  IdentityFile {folder}/user_key\nHost stranger\n  IdentityFile {folder}/none\n"
     )
     programs = folder / "bin"
     programs.mkdir()

@@ -139,6 +139,7 @@ async def test_keys_that_need_the_engine_say_so_meanwhile() -> None:
         assert client.commands == []
         assert app.screen is app.dashboard
         assert said(app).count("Not connected since 08:59:30: this key needs the engine.") == 4
+        assert way.hurried == 4
 
 
 async def test_a_drop_says_so_too() -> None:
