@@ -24,12 +24,16 @@ from malbox_tui.plugins.turn import Turn
 async def run_alone(seat: Seat, part: Part) -> None:
     """Let the plugin do its part. Cancelled: its process is killed, results that are whole stay in the store."""
     began = asyncio.get_running_loop().time()
-    while not part.is_over:
-        await _run(seat, part, began)
+    broke_by = await _run(seat, part, began)
+    if not part.is_over:
+        await _run(seat, part, began, broke_by)
 
 
-async def _run(seat: Seat, part: Part, began: float) -> None:
-    """Until the part is over, or put back to be run once more."""
+async def _run(seat: Seat, part: Part, began: float, broke_by: str = "") -> str:
+    """Until the part is over or, in a process that had other orders before, put back to be run once more: then says what broke it.
+
+    `broke_by`: what broke the run before this one.
+    """
     turn = Turn(seat)
     tray = ResultTray(seat.around, part.job, seat.plugin.name)
     hearing = Hearing(seat.around, part.job, seat.plugin.name, tray)
@@ -51,7 +55,9 @@ async def _run(seat: Seat, part: Part, began: float) -> None:
         await seat.clear_up()
         if turn.is_on_used_process and (hits or turn.is_broken) and not (stops or _is_stopped(ending)):
             part.put_back(of_a_used_process(ending.reason, log))
-            return
+            return ending.reason
+        if broke_by and _is_stopped(ending):
+            ending = replace(ending, reason=f"{ending.reason}; its first try: {broke_by}")
         if log:
             tray.keep_log(log)
     except MalboxError as error:
@@ -64,6 +70,7 @@ async def _run(seat: Seat, part: Part, began: float) -> None:
         raise
     else:
         part.end(ending, asyncio.get_running_loop().time() - began, tray)
+    return ""
 
 
 async def _attempt(seat: Seat, turn: Turn, part: Part, hearing: Hearing) -> Ending:

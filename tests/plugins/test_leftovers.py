@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import textwrap
 from pathlib import Path
 
@@ -9,10 +10,10 @@ import pytest
 
 from malbox_tui.config.settings import Isolation
 from malbox_tui.confine.hierarchies import Controller
-from malbox_tui.model.events import PluginStarted, PluginStopped
+from malbox_tui.model.events import PluginResultAvailable, PluginStarted, PluginStopped
 from malbox_tui.model.limits import ResourceLimits
 from malbox_tui.model.report import PluginStatus
-from tests.confine.rig import processes_with, rig, write_plugin
+from tests.confine.rig import DEADLINE_S, Stop, processes_with, rig, write_plugin
 from tests.plugins.test_batches import run_batch
 from tests.plugins.test_endurance import OBEDIENT, must_have
 
@@ -94,6 +95,38 @@ async def test_a_task_that_breaks_a_fresh_process_too_says_so_and_its_log_tells_
         log = (await subject.content(run, "log")).decode().splitlines()
     again = "WARN  in a process that had served other tasks: the process exited with status 3; once more, in a fresh one:"
     assert log == ["here", again, "here"]
+
+
+@pytest.mark.needs("bubblewrap")
+async def test_a_second_try_that_is_stopped_says_what_broke_the_first(tmp_path: Path) -> None:
+    script = """
+        import os, time
+        import malbox_plugin_sdk as malbox
+        class Subject(malbox.Plugin):
+            served = 0
+            def on_task(self, ctx):
+                self.served += 1
+                if ctx.task().sample_bytes() == b"bad":
+                    if self.served > 1:
+                        os._exit(3)
+                    ctx.results().push(malbox.PluginResult.bytes("second", b""))
+                    time.sleep(60)
+        malbox.run(Subject())
+    """
+    write_plugin(tmp_path / "plugins", script)
+    stop = Stop()
+    async with rig(tmp_path, Isolation.REQUIRED) as subject, asyncio.TaskGroup() as group:
+        await subject.run(b"good")
+        running = group.create_task(subject.run(b"bad", stop))
+        async with asyncio.timeout(DEADLINE_S):
+            while not any(isinstance(news, PluginResultAvailable) for news in subject.news):
+                await asyncio.sleep(0.005)  # noqa: TID251 - a poll with a deadline
+        stop.give("timeout")
+        run = await running
+    assert (run.status, run.reason) == (
+        PluginStatus.TIMED_OUT,
+        "the time limit of the task ended it; its first try: the process exited with status 3",
+    )
 
 
 @pytest.mark.needs("bubblewrap")
