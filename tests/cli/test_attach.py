@@ -8,15 +8,19 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
 import psutil
 import pytest
 
+from malbox_tui.cli.attach import _hello
+from malbox_tui.engine.clock import SystemClock
+from malbox_tui.remote.client import RemoteClient, SocketWay
 from tests.cli.service_rig import Serving
 from tests.cli.terminal_rig import Terminal, made, malbox
 from tests.confine.rig import write_plugin
+from tests.remote.rig import served as serving_here
 from tests.remote.ssh_rig import PROGRAM, ssh_host
 from tests.tui.pty_console import PtyConsole
 
@@ -259,6 +263,14 @@ def test_a_console_with_the_pool_inside_leaves_it_running_in_the_background(data
                 os.kill(pid, signal.SIGTERM)
             psutil.wait_procs([process for process in psutil.process_iter() if process.pid == pid], timeout=60)
     assert states(data) == ["completed"]
+
+
+async def test_an_engine_of_another_version_is_told_with_what_to_do(tmp_path: Path) -> None:
+    async with serving_here(tmp_path / "data") as rig:
+        with closing(RemoteClient(SocketWay(str(rig.socket)), SystemClock())) as client:
+            (note,) = await _hello(client, "sbx-01")
+    assert note.startswith("The engine is malbox-tui 1.2.3, this console ")
+    assert note.endswith("they understand each other; upgrade the older one.")
 
 
 def test_stdout_that_is_no_terminal_is_refused() -> None:
