@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -64,15 +64,17 @@ def _only_child(pid: int) -> int:
     return int(Path(f"/proc/{pid}/task/{pid}/children").read_text())
 
 
-def family_of(pid: int) -> frozenset[int]:
-    """The process `pid` and all that descend from it, by their ids; those that ended and were not reaped are among them."""
-    family = {pid}
-    unseen = [pid]
-    while unseen:
-        children = _children(unseen.pop()) - family
-        family |= children
-        unseen += children
-    return frozenset(family)
+def family_of(pid: int) -> Iterator[int]:
+    """The process `pid` and all that descend from it, by their ids, read as they are asked for: there may be many. Those that ended and
+    were not reaped are among them."""
+    seen = {pid}
+    unread = [pid]
+    while unread:
+        parent = unread.pop()
+        yield parent
+        children = _children(parent) - seen
+        seen |= children
+        unread += children
 
 
 def _children(pid: int) -> set[int]:

@@ -15,6 +15,7 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -153,14 +154,13 @@ class ConfinedProcess:
             return None
         return self._first.free_bytes_inside(self.places.scratch)
 
-    def family(self) -> frozenset[int]:
-        """Ids of the processes that belong to it, its walls and all that it started included; empty when it has ended.
+    def family(self) -> Iterator[int]:
+        """Ids of the processes that belong to it, its walls and all that it started included; none when it has ended.
 
         Without a sandbox those are missing whose parents have ended.
         """
-        if self._process is None or self._process.returncode is not None:
-            return frozenset()
-        return family_of(self._process.pid)
+        if self._process is not None and self._process.returncode is None:
+            yield from family_of(self._process.pid)
 
     def ask_to_stop(self) -> None:
         """Close the wire: a process that follows the protocol cleans up and ends."""

@@ -103,7 +103,7 @@ class Seat:
             self._noted = Strikes()
             self._orders = 0
             await self._get_ready(self._process)
-            self._family = self._process.family()
+            self._family = frozenset(self._process.family())
         return self._process
 
     def take_output(self) -> bytes:
@@ -137,7 +137,7 @@ class Seat:
     async def clear_up(self) -> None:
         """After a turn: a process is ended that started others in it which are still there. They would take from the next task what is
         its own, and could read it; those that were there when the plugin said that it is ready belong to it."""
-        if self._process is not None and self._process.family() - self._family:
+        if self._process is not None and any(pid not in self._family for pid in self._process.family()):
             await self.kill()
 
     async def close(self) -> None:

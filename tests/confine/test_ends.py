@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import subprocess
 import sys
@@ -10,9 +11,11 @@ import time
 import uuid
 from pathlib import Path
 
+import psutil
 import pytest
 
 from malbox_tui.config.settings import Isolation
+from malbox_tui.confine.ends import family_of
 from malbox_tui.model.report import PluginStatus
 from tests.confine.rig import DEADLINE_S, Stop, processes_with, rig, walls_of, write_plugin
 
@@ -140,3 +143,21 @@ async def test_a_killed_engine_leaves_no_process(isolation: Isolation, tmp_path:
     finally:
         engine.kill()
         engine.wait()
+
+
+def test_a_family_is_all_that_descends_from_a_process_and_those_that_nobody_waits_for() -> None:
+    script = "import os, time\nif not os.fork(): os._exit(0)\nif os.fork(): time.sleep(60)\nif os.fork(): time.sleep(60)\ntime.sleep(9)"
+    process = subprocess.Popen([sys.executable, "-c", script])
+    try:
+        deadline = time.monotonic() + DEADLINE_S
+        while len(family := list(family_of(process.pid))) < 4 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert sorted(family) == sorted(
+            [process.pid, *(each.pid for each in psutil.Process(process.pid).children(recursive=True))]
+        )
+        assert len(family) == 4
+    finally:
+        for pid in family:
+            os.kill(pid, signal.SIGKILL)
+        process.wait()
+    assert list(family_of(process.pid)) == [process.pid]
