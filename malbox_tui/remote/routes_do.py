@@ -70,8 +70,6 @@ class Doing:
             name, options = parse_sample_query(request.scope["query_string"])
         except MalboxError as exc:
             raise malformed(str(exc)) from exc
-        peer = Link.of(request.scope).peer
-        options = msgspec.structs.replace(options, actor=peer.name, origin=asking.origin_of(request))
         actor, origin = Link.of(request.scope).peer.name, asking.origin_of(request)
         options = msgspec.structs.replace(options, actor=actor, origin=origin)
         limit_bytes = self._counter.served.max_sample_bytes()
