@@ -60,9 +60,12 @@ def submit(
     settings = usable_settings(chosen)
     asked = (wishes or Wishes()).submission()
     raw = tuple(map(os.fsencode, paths))
-    if wait:
-        return asyncio.run(_submit_and_wait(raw, asked, json, chosen, settings))
-    return asyncio.run(_submit(raw, asked, json, chosen, settings))
+    work = _submit_and_wait if wait else _submit
+    try:
+        return asyncio.run(work(raw, asked, json, chosen, settings))
+    except KeyboardInterrupt:
+        tell(f"Interrupted: what was handed in until then stays; `{chosen.command('tasks')}` shows it.")
+        return EXIT_NOT_ALL_COMPLETED
 
 
 async def _submit(

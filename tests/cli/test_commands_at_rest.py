@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -186,8 +190,6 @@ def test_a_folder_that_another_process_works_on_is_left_alone(malbox: CommandLin
 
 
 def test_a_socket_that_a_dead_server_left_is_no_engine(malbox: CommandLine) -> None:
-    import socket
-
     malbox.submit("a")
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(malbox.data / "control.sock"))
@@ -237,3 +239,41 @@ def test_tasks_are_listed_and_shown_by_the_same_selectors(malbox: CommandLine) -
     said = malbox("task", 1, 77)
     assert (said.code, "There is no task 77" in said.err) == (2, True)
     assert malbox("task").code == 2
+
+
+@pytest.mark.parametrize("words", [["cancel", "1"], ["pause"], ["stats"], ["submit", "/etc/hostname"]], ids=" ".join)
+@pytest.mark.parametrize(("protocol", "advice"), [(999, "this malbox-tui is the older one"), (0, "the engine is the older one")])
+def test_an_engine_of_another_version_is_left_alone_and_it_is_said_what_to_do(
+    malbox: CommandLine, words: list[str], protocol: int, advice: str
+) -> None:
+    malbox.submit("a")
+    with speaking(malbox.data / "control.sock", protocol):
+        said = malbox(*words)
+    assert (said.code, said.out) == (2, "")
+    assert advice in said.err.lower()
+    assert malbox.states() == {1: "pending"}
+
+
+@contextmanager
+def speaking(path: Path, protocol: int) -> Iterator[None]:
+    """A server of this protocol, which answers each connection once."""
+
+    def serve() -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = listener.accept()
+                with connection:
+                    connection.recv(65536)
+                    head = f"HTTP/1.1 200 OK\r\nmalbox-protocol: {protocol}\r\nconnection: close\r\ncontent-length: 2\r\n\r\n"
+                    connection.sendall(f"{head}{{}}".encode())
+
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen()
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            yield
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)
+            thread.join()

@@ -103,13 +103,35 @@ def test_events_are_followed_until_the_engine_has_drained(malbox: CommandLine, s
 
 
 def test_a_wait_that_the_engine_does_not_outlive_exits_with_one(malbox: CommandLine, service: Serving) -> None:
-    malbox("pause")
-    command = [sys.executable, "-m", "malbox_tui", "--data-dir", str(malbox.data), "submit", "--wait", str(malbox.sample("a"))]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as waiting:
-        while not malbox.states() and waiting.poll() is None:
-            pass
+    with waiting_for(malbox, "a") as waiting:
         service.send(signal.SIGTERM)
         _, told = waiting.communicate(timeout=PATIENCE_S)
-        assert waiting.returncode == 1
-    assert "1 task is kept for its next start" in told
+    assert (waiting.returncode, "1 task is kept for its next start" in told) == (1, True)
     assert service.ended() == 0
+
+
+def waiting_for(malbox: CommandLine, name: str) -> subprocess.Popen[str]:
+    """`submit --wait` of a new sample in a paused engine, when it has been taken."""
+    malbox("pause")
+    command = [sys.executable, "-m", "malbox_tui", "--data-dir", str(malbox.data), "submit", "--wait", str(malbox.sample(name))]
+    waiting = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while not malbox.states() and waiting.poll() is None:
+        pass
+    return waiting
+
+
+def test_who_waits_is_told_when_the_engine_is_killed_and_nothing_is_lost(malbox: CommandLine, service: Serving) -> None:
+    with waiting_for(malbox, "a") as waiting:
+        service.send(signal.SIGKILL)
+        _, told = waiting.communicate(timeout=PATIENCE_S)
+    assert (waiting.returncode, "control.sock" in told) == (2, True)
+    assert malbox.states() == {1: "pending"}
+    assert malbox("cancel", 1).code == 0, "the dead engine's socket is no engine"
+
+
+def test_waiting_can_be_given_up_and_the_tasks_stay(malbox: CommandLine, service: Serving) -> None:
+    with waiting_for(malbox, "a") as waiting:
+        waiting.send_signal(signal.SIGINT)
+        _, told = waiting.communicate(timeout=PATIENCE_S)
+    assert (waiting.returncode, "Interrupted: what was handed in until then stays" in told) == (1, True)
+    assert malbox.states() == {1: "pending"}
