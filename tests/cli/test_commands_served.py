@@ -48,8 +48,9 @@ def test_a_submission_is_waited_for_and_its_results_are_printed(malbox: CommandL
 
 def test_what_waits_is_canceled_re_ordered_and_retried(malbox: CommandLine, service: Serving) -> None:
     assert malbox("pause").out == "Paused: no task is taken; what runs goes on.\n"
-    said = malbox("submit", *(malbox.sample(name) for name in "abc"))
-    assert (said.code, said.err) == (0, "3 tasks added.\n"), "nothing is said of a next start"
+    malbox.submit("a")
+    said = malbox("submit", malbox.sample("b"), malbox.sample("c"))  # sent at the same time, so either may be task 2
+    assert (said.code, said.err) == (0, "2 tasks added.\n"), "nothing is said of a next start"
     assert malbox("priority", 9, 2).code == 0
     assert malbox("cancel", "--name", "a", "--json").records[0]["message"] == "Task 1 is canceled."
     assert malbox("retry", 1).out == "Task 4 retries task 1.\n"
