@@ -11,7 +11,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
-SYSTEM_PACKAGES := bubblewrap curl gcc libvirt-dev openssh-client openssh-server pkg-config python3-dev python3-venv systemd tmux util-linux
+SYSTEM_PACKAGES := bubblewrap curl fish gcc libvirt-dev openssh-client openssh-server pkg-config python3-dev python3-venv systemd tmux util-linux zsh
 
 # SAMPLES as it was given: neither make nor the shell reads anything into it.
 export MAKE_RUN_SAMPLES := $(value SAMPLES)
