@@ -211,7 +211,7 @@ class Analysis:
         tell(f"What is not final is kept; `{self._options.command('analyze')}` goes on with it.")
 
     def _wait_for_end(self, engine: EngineThread) -> None:
-        bound = STOP_MARGIN_S + 2 * self._settings.analysis.cancel_grace_s
+        bound = STOP_MARGIN_S + 2 * self._settings.analysis.longest_grace_s
         if not engine.join(bound):
             tell(f"malbox-tui: The engine did not end within {bound:g} s; the next start recovers what it was at.")
             with suppress(OSError, ValueError):

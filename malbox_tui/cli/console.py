@@ -135,7 +135,7 @@ class Console:
         folders.create()
         log_to_file(folders, self.options.log_level.value)
         log_failed_threads()
-        end_limit_s = STOP_MARGIN_S + 2 * settings.analysis.cancel_grace_s
+        end_limit_s = STOP_MARGIN_S + 2 * settings.analysis.longest_grace_s
         with KeptTerminal() as terminal:
             last_resort = LastResort(terminal, "Ended before everything had; the next start recovers what was running.")
             drain_limit_s = settings.general.drain_timeout_s

@@ -134,7 +134,7 @@ class Service:
     @property
     def _end_limit_s(self) -> float:
         """How long after giving back the engine may take to end."""
-        return STOP_MARGIN_S + 2 * self._settings.analysis.cancel_grace_s
+        return STOP_MARGIN_S + 2 * self._settings.analysis.longest_grace_s
 
     def _end_at_once(self, why: str) -> None:
         log.warning("ending at once: %s", why)

@@ -80,6 +80,11 @@ class AnalysisSettings(SettingsTable, frozen=True, kw_only=True):
     max_crashes: Annotated[int, msgspec.Meta(ge=1, le=100)] = 3
     """After so many crashes in a row with the task running, it is failed."""
 
+    @property
+    def longest_grace_s(self) -> float:
+        """How long a plugin may take to end at most, whyever it is to."""
+        return max(self.cancel_grace_s, self.flush_grace_s)
+
 
 class Isolation(StrEnum):
     """How plugins are confined: with bubblewrap where it works, only with bubblewrap, or by resource limits alone."""

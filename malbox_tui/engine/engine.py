@@ -20,7 +20,7 @@ from malbox_tui.engine.cancellation import CancelReason, CancelToken
 from malbox_tui.engine.closing import close_all
 from malbox_tui.engine.commands import CommandDesk
 from malbox_tui.engine.driver import Driver
-from malbox_tui.engine.executor import Executor, Stores
+from malbox_tui.engine.executor import END_MARGIN_S, Executor, Stores
 from malbox_tui.engine.leases import LeaseKeeper
 from malbox_tui.engine.lifecycle import Lifecycle
 from malbox_tui.engine.machine_care import MachineCare
@@ -57,7 +57,7 @@ from malbox_tui.ports import (
 
 log = logging.getLogger(__name__)
 
-STOP_MARGIN_S = 10.0
+STOP_MARGIN_S = END_MARGIN_S + 5.0
 """How long, over the grace period that plugins get, a stop may take before what is left is cut."""
 STORE = "store"
 """The cause of a pause while the store takes nothing."""
@@ -232,7 +232,7 @@ class Engine:
                 token.cancel(CancelReason.USER, "the shutdown")
         if mode is not ShutdownMode.DRAIN:
             self._root.cancel(CancelReason.SHUTDOWN)
-            self._alarms.append(clock.alarm(self._settings.analysis.cancel_grace_s + STOP_MARGIN_S, self._cut_what_is_left))
+            self._alarms.append(clock.alarm(self._settings.analysis.longest_grace_s + STOP_MARGIN_S, self._cut_what_is_left))
         if self._stop_asked is not None and not self._stop_asked.done():
             self._stop_asked.set_result(None)
 

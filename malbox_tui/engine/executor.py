@@ -204,7 +204,7 @@ class Executor:
 
     async def _in_bounded_time(self, attempt: Attempt, work: Callable[[], Awaitable[T]]) -> T | None:
         """What `work` comes to. It ends in a bounded time once it is asked to, whatever plugins do; None if it had to be cut."""
-        limit_s = max(self._settings.cancel_grace_s, self._settings.flush_grace_s) + END_MARGIN_S
+        limit_s = self._settings.longest_grace_s + END_MARGIN_S
         scope = clock.within(None)
         try:
             async with scope:

@@ -23,7 +23,7 @@ from tests.support.virtual_time import settle_loop
 
 T = TaskState
 Mode = ShutdownMode
-STOP_BOUND_S = 5.0 + 10.0 + 10.0 + 35.0
+STOP_BOUND_S = 10.0 + 15.0 + 15.0 + 35.0
 """Grace, margin, what is cut, and machines that do not go off."""
 
 
@@ -135,16 +135,16 @@ def test_a_limit_that_makes_no_sense_is_refused_and_nothing_stops(within_s: floa
     with_engine(test)
 
 
-def test_a_deaf_plugin_is_cut_and_its_task_reported_as_left() -> None:
+def test_a_plugin_that_never_ends_is_cut_and_its_task_given_back() -> None:
     async def test(rig: EngineRig) -> None:
         await rig.add("one", "two")
         await rig.until(lambda: len(rig.runner.running) == 2)
         rig.engine.stop(Mode.GIVE_BACK)
 
     rig = with_engine(test, runner=for_ever(deaf=True), timeout_s=1e5, stop=None, leaves=True)
-    assert rig.left == [1, 2]
+    assert rig.left == []
     assert took_s(rig) <= STOP_BOUND_S
-    assert stored_states(rig) == [T.RUNNING] * 2, "the next start recovers them"
+    assert stored_states(rig) == [T.PENDING] * 2
     assert rig.runner.benches_out == 0
 
 
