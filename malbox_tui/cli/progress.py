@@ -12,7 +12,7 @@ from malbox_tui.cli.output import tell
 from malbox_tui.cli.tally import Tally
 from malbox_tui.cli.text import sentence
 from malbox_tui.model.queries import TaskRecord
-from malbox_tui.model.report import Classification, PluginStatus
+from malbox_tui.model.report import Classification
 from malbox_tui.model.sample import escape, visible
 from malbox_tui.model.task import TaskState
 
@@ -79,7 +79,7 @@ class Complaints:
         for run in record.task.plugins:
             complaint = (run.name, run.reason)
             is_new = complaint not in self._said and len(self._said) < MAX_COMPLAINTS
-            if run.status is PluginStatus.COMPLETED and run.reason and is_new:
+            if run.is_degraded and is_new:
                 self._said.add(complaint)
                 yield f"plugin {visible(run.name)} is {sentence(run.reason)}"
 
