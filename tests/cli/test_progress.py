@@ -48,7 +48,12 @@ def test_what_needs_a_persons_eye_is_told_at_once_and_harmless() -> None:
 def test_what_a_plugin_had_to_do_without_is_told_once() -> None:
     said: list[str] = []
     lines = ProgressLines(said.append, TurnedClock())
-    for task_id, reason in ((1, "degraded: rules/a.yar, line 2\x1b"), (2, "degraded: rules/a.yar, line 2\x1b"), (3, ""), (4, "The sample ended.")):
+    for task_id, reason in (
+        (1, "degraded: rules/a.yar, line 2\x1b"),
+        (2, "degraded: rules/a.yar, line 2\x1b"),
+        (3, ""),
+        (4, "The sample ended."),
+    ):
         told = record(task_id)
         plugin = msgspec.structs.replace(told.task.plugins[0], reason=reason)
         lines.task_ended(TaskRecord(msgspec.structs.replace(told.task, plugins=(plugin,)), told.sample))
