@@ -160,7 +160,7 @@ class AttachedConsole:
     def carry_out(self, way: Way, place: str | None = None, at_the_last: Callable[[], None] | None = None) -> int:
         """Run to the end and return the exit code. Raises `Disconnected`, `EngineMismatch` when it can't be opened on that engine.
 
-        `at_the_last` is called when the process has to end at once.
+        `at_the_last` closes the way; it is called at the end, also when the process has to end at once.
         """
         logs = self._prepare_logs()
         with KeptTerminal() as terminal, asyncio.Runner() as runner:
@@ -178,6 +178,8 @@ class AttachedConsole:
                     return self._conclude(client, watchman, end, logs)
             finally:
                 client.close()
+                if at_the_last is not None:
+                    at_the_last()  # while the loop's threads still run: one may be opening the way again
 
     def _client(self, way: Way, place: str | None) -> RemoteClient:
         from malbox_tui.remote.client import RemoteClient, Visitor

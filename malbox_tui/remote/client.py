@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol, TypeVar
+from uuid import uuid4
 
 import msgspec
 
@@ -56,6 +57,11 @@ class Way(Protocol):
         """A name of the place for a person."""
         ...
 
+    @property
+    def is_up(self) -> bool:
+        """False when reaching takes long, as the way has to be opened again."""
+        ...
+
     async def reach(self) -> str:
         """The path of a socket on this host that leads there now. Raises `ConnectionLost`."""
         ...
@@ -63,6 +69,8 @@ class Way(Protocol):
 
 class SocketWay:
     """A socket on this host."""
+
+    is_up = True
 
     def __init__(self, path: str, shown: str | None = None) -> None:
         self._path = path
@@ -111,7 +119,7 @@ class RemoteClient:
         self._visitor = visitor or Visitor()
         self._stays = stays
         self._contact = Contact(way.shown, clock, time_of_day, back_off or BackOff())
-        self._wires = Wires(way.reach)
+        self._wires = Wires(self._reach)
         self._is_followed = False
         self.place = place or way.shown
         """See `Attachment`."""
@@ -149,10 +157,13 @@ class RemoteClient:
     # --- the port ----------------------------------------------------------------------------------------------------------------
 
     async def do(self, command: Command) -> CommandOutcome:
-        """See `Client`. Its actor is who this process belongs to, whatever the command says. Raises `Disconnected`."""
+        """See `Client`. Its actor is who this process belongs to, whatever the command says. Raises `Disconnected`.
+
+        It has a key in any case: it may be sent twice, when a kept connection is lost.
+        """
         try:
             outcome: CommandOutcome = await self._ask(
-                "POST", "/v1/commands", Order(action=command.action, key=command.key), CommandOutcome
+                "POST", "/v1/commands", Order(action=command.action, key=command.key or uuid4().hex), CommandOutcome
             )
         except RefusedCommand as refused:
             return CommandOutcome(done=False, message=str(refused))
@@ -209,6 +220,12 @@ class RemoteClient:
         finally:
             self._is_followed = False
 
+    async def _reach(self) -> str:
+        """While somebody follows, that one opens the way again, and all others are told that there is none."""
+        if self._stays and not self._way.is_up:
+            self._contact.lost("the way there was closed", gives_up=self._is_followed)
+        return await self._way.reach()
+
     # --- asking ------------------------------------------------------------------------------------------------------------------
 
     async def _ask(self, method: str, target: str, body: Any, kind: Any) -> Any:
@@ -226,7 +243,8 @@ class RemoteClient:
             asking.close()
             raise self._contact.error()
         try:
-            answer = await asking
+            async with self._contact.needed():
+                answer = await asking
         except Declined as declined:
             error = error_of(declined.problem)
             if isinstance(error, EngineStopped) and self._stays:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from malbox_tui.model.errors import Disconnected
@@ -42,6 +43,7 @@ class Contact:
         self._retry_at: float | None = None
         self._hurry = asyncio.Event()
         self._was_there = False
+        self._waiting: set[asyncio.Timeout] = set()
         self.count = 0
         """How often a connection was made that lasts."""
 
@@ -63,11 +65,26 @@ class Contact:
         self._was_there = True
         self._since, self._tries, self._retry_at = None, 0, None
 
-    def lost(self, problem: str) -> None:
-        """There is none, or it could not be made again."""
+    def lost(self, problem: str, *, gives_up: bool = True) -> None:
+        """There is none, or it could not be made again. What is `needed` is given up, unless that makes it itself."""
         if self._since is None:
             self._since = self._clock.now()
         self._problem = problem
+        for patience in self._waiting if gives_up else ():
+            patience.reschedule(asyncio.get_running_loop().time())
+
+    @asynccontextmanager
+    async def needed(self) -> AsyncIterator[None]:
+        """What is waited for while entered is given up when the connection is lost. Raises `Disconnected` then."""
+        try:
+            async with asyncio.timeout(None) as patience:
+                self._waiting.add(patience)
+                try:
+                    yield
+                finally:
+                    self._waiting.discard(patience)
+        except TimeoutError:
+            raise self.error() from None
 
     def error(self, problem: str = "") -> Disconnected:
         """What a call raises that could not be made."""

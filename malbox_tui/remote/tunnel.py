@@ -16,9 +16,11 @@ import select
 import shutil
 import subprocess
 import tempfile
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import IO
 
 import msgspec
 
@@ -74,8 +76,10 @@ class Tunnel:
         self._folder: Path | None = None
         self._ssh: subprocess.Popen[bytes] | None = None
         self._number = 0
-        self._is_closed = False
         self._opening = asyncio.Lock()
+        self._guard = threading.Lock()
+        """Held to begin an ssh, and to end for good: none is begun after the end, whichever thread is faster."""
+        self._is_closed = False
         self.shown = target.shown
 
     def open(self, *, may_ask: bool = True) -> Whereabouts:
@@ -83,33 +87,29 @@ class Tunnel:
 
         Raises `ConnectionLost` when ssh can't get there, and `MalboxError` when there is nothing to attach to.
         """
-        self._end_ssh()
-        if self._folder is None:
-            self._folder = _private_folder()
-        self._number += 1
-        options = [*_OPTIONS, "-o", f"ControlPath={self._control}", *(() if may_ask else _WITHOUT_QUESTIONS)]
-        with (self._folder / "stderr").open("wb") as said:
-            try:
-                self._ssh = subprocess.Popen(
-                    ["ssh", *options, *self._target.arguments(), self._target.command(self._program)],
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=said,
-                    start_new_session=not may_ask,
-                )
-            except OSError as exc:
-                raise MalboxError(f"ssh can't be started: {exc.strerror or exc}. Install OpenSSH's client.") from exc
-        found = self._read_whereabouts(None if may_ask else OPEN_LIMIT_S)
+        with self._guard:
+            if self._is_closed:
+                raise ConnectionLost("the tunnel was closed")
+            self._end_ssh()
+            ssh = self._ssh = self._begin_ssh(may_ask)
+        assert ssh.stdout is not None
+        with ssh.stdout:  # closed here alone: `close` may come from another thread, and ends what is read
+            found = self._read_whereabouts(ssh, ssh.stdout, None if may_ask else OPEN_LIMIT_S)
         if not found.running:
             problem = found.problem or "no engine answers on its socket"
             raise ConnectionLost(f"{visible(found.host) or self.shown} has malbox-tui, but {visible(problem)}")
         self._forward(found.socket)
         return found
 
+    @property
+    def is_up(self) -> bool:
+        """See `Way`."""
+        return self._ssh is not None and self._ssh.poll() is None
+
     async def reach(self) -> str:
         """See `Way`: opened again when it has ended."""
         async with self._opening:
-            if self._ssh is None or self._ssh.poll() is not None:
+            if not self.is_up:
                 try:
                     await asyncio.to_thread(self.open, may_ask=False)
                 except EngineMismatch:
@@ -119,12 +119,12 @@ class Tunnel:
         return str(self._socket)
 
     def close(self) -> None:
-        """End ssh and remove its folder. A second call does nothing."""
-        self._is_closed = True
-        self._end_ssh()
+        """End ssh and remove its folder; from any thread, also while it is being opened. A second call does nothing."""
+        with self._guard:
+            self._is_closed = True
+            self._end_ssh()
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
-            self._folder = None
 
     # --- one ssh -----------------------------------------------------------------------------------------------------------------
 
@@ -138,30 +138,43 @@ class Tunnel:
         assert self._folder is not None
         return self._folder / f"s{self._number}"
 
-    def _read_whereabouts(self, limit_s: float | None) -> Whereabouts:
+    def _begin_ssh(self, may_ask: bool) -> subprocess.Popen[bytes]:
+        if self._folder is None:
+            self._folder = _private_folder()
+        self._number += 1
+        options = [*_OPTIONS, "-o", f"ControlPath={self._control}", *(() if may_ask else _WITHOUT_QUESTIONS)]
+        with (self._folder / "stderr").open("wb") as said:
+            try:
+                return subprocess.Popen(
+                    ["ssh", *options, *self._target.arguments(), self._target.command(self._program)],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=said,
+                    start_new_session=not may_ask,
+                )
+            except OSError as exc:
+                raise MalboxError(f"ssh can't be started: {exc.strerror or exc}. Install OpenSSH's client.") from exc
+
+    def _read_whereabouts(self, ssh: subprocess.Popen[bytes], output: IO[bytes], limit_s: float | None) -> Whereabouts:
         """The first line that is what was asked for: a shell's start-up files may print others. Raises as `open` does."""
-        assert self._ssh is not None
-        assert self._ssh.stdout is not None
         deadline = None if limit_s is None else time.monotonic() + limit_s
-        descriptor, said = self._ssh.stdout.fileno(), b""
+        said = b""
         while len(said) < MAX_SAID_BYTES:
-            left_s = None if deadline is None else max(0.0, deadline - time.monotonic())
-            if not select.select([descriptor], [], [], left_s)[0]:
-                raise ConnectionLost("ssh did not get there in time")
-            piece = os.read(descriptor, 4096)
+            piece = _read_some(output, deadline)
             said += piece
             for line in said.split(b"\n")[:-1]:
                 with suppress(msgspec.DecodeError):
                     return msgspec.json.decode(line, type=Whereabouts)
             if not piece:
                 break
-        raise self._failure(said)
+        raise self._failure(ssh, said)
 
-    def _failure(self, said: bytes) -> ConnectionLost | MalboxError:
+    def _failure(self, ssh: subprocess.Popen[bytes], said: bytes) -> ConnectionLost | MalboxError:
         """Why there was no answer, from how ssh ended and what it, or the other side, said."""
-        assert self._ssh is not None
+        if self._is_closed:
+            return ConnectionLost("the tunnel was closed")
         try:
-            code: int | None = self._ssh.wait(END_LIMIT_S)
+            code: int | None = ssh.wait(END_LIMIT_S)
         except subprocess.TimeoutExpired:
             code = None
         why = self._complaint()
@@ -200,10 +213,9 @@ class Tunnel:
         ssh, self._ssh = self._ssh, None
         if ssh is None:
             return
-        for pipe in (ssh.stdin, ssh.stdout):
-            if pipe is not None:
-                with suppress(OSError):
-                    pipe.close()
+        if ssh.stdin is not None:
+            with suppress(OSError):
+                ssh.stdin.close()
         ssh.terminate()
         try:
             ssh.wait(END_LIMIT_S)
@@ -220,6 +232,14 @@ class Tunnel:
             return (self._folder / "stderr").read_bytes()[-MAX_SAID_BYTES:]
         except OSError:
             return b""
+
+
+def _read_some(output: IO[bytes], deadline: float | None) -> bytes:
+    """What comes next, empty at the end. Raises `ConnectionLost` when nothing does until `deadline`."""
+    left_s = None if deadline is None else max(0.0, deadline - time.monotonic())
+    if not select.select([output], [], [], left_s)[0]:
+        raise ConnectionLost("ssh did not get there in time")
+    return os.read(output.fileno(), 4096)
 
 
 def _private_folder() -> Path:

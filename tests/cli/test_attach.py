@@ -234,6 +234,24 @@ def test_ssh_asks_before_the_screen_is_opened(service: Serving, data: Path, tmp_
             terminal.assert_untouched()
 
 
+@pytest.mark.needs("sshd")
+def test_it_can_be_left_at_once_while_ssh_hangs(
+    service: Serving, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ssh_host(tmp_path / "ssh") as host:
+        monkeypatch.setenv("PATH", host.environment["PATH"])
+        with attached(tmp_path / "here", "attach", "--remote-program", PROGRAM, f"ssh://sbx{data}") as console:
+            console.until(", attached", EMPTY)
+            (host.folder / "bin" / "ssh").write_text(f"#!/bin/sh\ntouch {tmp_path}/hangs\nexec sleep 600\n")
+            host.stop()
+            console.until("NOT CONNECTED", "trying again now")
+            while not (tmp_path / "hangs").exists():
+                console.until("NOT CONNECTED")
+            children = psutil.Process(console._process.pid).children(recursive=True)
+            assert left(console) == 0
+            assert not [child for child in children if child.is_running()]
+
+
 # --- into the background -------------------------------------------------------------------------------------------------------
 
 

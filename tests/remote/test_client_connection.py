@@ -415,6 +415,30 @@ async def test_while_there_is_no_connection_calls_fail_at_once_and_say_since_whe
         waiting.cancel()
 
 
+async def test_a_call_that_is_waited_for_is_given_up_when_the_connection_is_lost(client: Make, tmp_path: Path) -> None:
+    followed, asked_in_vain = asyncio.Event(), asyncio.Event()
+
+    async def play(request: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if "/v1/events" not in request:
+            asked_in_vain.set()
+            await reader.read()
+        elif not followed.is_set():
+            followed.set()
+            writer.write(stream([1]))
+            await asked_in_vain.wait()
+            writer.close()
+        else:
+            await reader.read()
+
+    remote = client(tmp_path / "s", wait_s=600.0)
+    async with odd_server(tmp_path / "s", play), following(remote, place(0)) as events, asyncio.TaskGroup() as beside:
+        assert await anext(events) == event(1)
+        waiting = beside.create_task(anext(events))
+        with pytest.raises(Disconnected, match="the connection was closed"):
+            await remote.overview()
+        waiting.cancel()
+
+
 async def test_a_wire_that_is_not_there_any_more_is_not_open(tmp_path: Path) -> None:
     async def play(_: str, __: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.close()
