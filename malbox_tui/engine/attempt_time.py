@@ -25,7 +25,8 @@ class Reached:
 class AttemptTime:
     """Made when the attempt begins; `end` when it ends. `token` is cancelled with the parent, and when a limit is reached.
 
-    There is one alarm for all limits. It is moved only when a limit comes nearer than it; one that rings early is set anew.
+    There is one alarm for all limits. It is moved only when a limit comes nearer than it; one that rings early is set anew. `graces` is
+    what is left to plugins once the token is cancelled: after a limit was reached, and for any other reason.
     """
 
     __slots__ = (
@@ -33,6 +34,9 @@ class AttemptTime:
         "_clock_s",
         "_critical_s",
         "_ended",
+        "_ends_at",
+        "_grace_s",
+        "_graces",
         "_runs_since",
         "_stage",
         "_stage_s",
@@ -41,8 +45,12 @@ class AttemptTime:
         "token",
     )
 
-    def __init__(self, parent: CancelToken, critical_s: float) -> None:
+    def __init__(self, parent: CancelToken, critical_s: float, graces: tuple[float, float] = (0.0, 0.0)) -> None:
         self.token = parent.child()
+        self._graces = graces
+        self._grace_s = 0.0
+        self._ends_at: float | None = None
+        """On the loop's clock, when what still runs is killed."""
         self.reached: Reached | None = None
         self._critical_s = critical_s
         self._stage = TimeLimit.CRITICAL
@@ -54,6 +62,7 @@ class AttemptTime:
         self._runs_since: float | None = clock.monotonic()
         self._alarm: asyncio.TimerHandle | None = None
         self._ended = False
+        self.token.listen(self._on_cancel)
 
     @property
     def stands(self) -> bool:
@@ -88,8 +97,15 @@ class AttemptTime:
 
     def due(self, now: float) -> Due:
         """The limit that is reached next; `now` is the wall time."""
+        if self._ends_at is not None and self._stage is not TimeLimit.STOPPING:
+            return Due(TimeLimit.ENDING, now + max(0.0, self._ends_at - clock.monotonic()), self._grace_s)
         limit, seconds, left_s = self._next()
         return Due(limit, now + max(0.0, left_s), seconds, self.stands)
+
+    def _on_cancel(self, reason: CancelReason) -> None:
+        flush_s, cancel_s = self._graces
+        self._grace_s = flush_s if reason is CancelReason.TIMEOUT else cancel_s
+        self._ends_at = clock.monotonic() + self._grace_s
 
     def _shows(self) -> float:
         return self._clock_s if self._runs_since is None else self._clock_s + clock.monotonic() - self._runs_since

@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 
+from malbox_tui.config.settings import AnalysisSettings
 from malbox_tui.engine.attempt_time import AttemptTime
 from malbox_tui.engine.cancellation import CancelReason, CancelToken
 from malbox_tui.engine.executor import Attempt, Executor
@@ -30,7 +31,7 @@ log = logging.getLogger(__name__)
 
 class Driver:
     """Drives what workers were handed. `attempts`: those under way, by task id. For a worker group, `kept_out` gives the plugins that
-    it keeps out with the reasons, `limits` what the others may use. An attempt may take `critical_s` in all."""
+    it keeps out with the reasons, `limits` what the others may use. `times`: how long attempts may take."""
 
     def __init__(
         self,
@@ -43,7 +44,7 @@ class Driver:
         machines: MachinePool,
         kept_out: Callable[[str], Mapping[str, str]],
         limits: Callable[[str], ResourceLimits],
-        critical_s: float,
+        times: AnalysisSettings,
     ) -> None:
         self.attempts: dict[int, Attempt] = {}
         self._lifecycle = lifecycle
@@ -54,11 +55,11 @@ class Driver:
         self._machines = machines
         self._kept_out = kept_out
         self._limits = limits
-        self._critical_s = critical_s
+        self._times = times
 
-    def reload(self, critical_s: float) -> None:
-        """From now on attempts that begin may take so long in all."""
-        self._critical_s = critical_s
+    def reload(self, times: AnalysisSettings) -> None:
+        """From now on attempts that begin may take so long."""
+        self._times = times
 
     async def drive(self, worker: Worker, assignment: Assignment) -> Served:
         """Drive an assignment to its end. Raises what kept a broken attempt from being put right: its lease runs out instead."""
@@ -91,7 +92,8 @@ class Driver:
         token = assignment.token
         owned = self._lifecycle.owned(claim.task)
         kept_out, limits = self._kept_out(worker.group), self._limits(worker.group)
-        time = AttemptTime(token, self._critical_s)
+        times = self._times
+        time = AttemptTime(token, times.critical_timeout_s, (times.flush_grace_s, times.cancel_grace_s))
         attempt = Attempt(claim, owned, token, time, assignment.lease, assignment.batch, kept_out, limits)
         self.attempts[claim.task.id] = attempt
         broken: BaseException

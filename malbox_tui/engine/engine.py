@@ -130,7 +130,7 @@ class Engine:
             machines=self._machines,
             kept_out=lambda group: self._pool.groups[group].kept_out(self._plugins),
             limits=lambda group: self._pool.groups[group].settings.limits,
-            critical_s=settings.analysis.critical_timeout_s,
+            times=settings.analysis,
         )
         self._leases = LeaseKeeper(
             store=adapters.store,
@@ -247,7 +247,7 @@ class Engine:
         self._settings = settings
         self._submissions.reload(settings.intake.max_sample_bytes, settings.analysis)
         self._executor.reload(settings.analysis)
-        self._driver.reload(settings.analysis.critical_timeout_s)
+        self._driver.reload(settings.analysis)
         for group in settings.groups():
             limits = (group.min_workers, group.max_workers)
             if former[group.name] != limits:

@@ -8,13 +8,15 @@ import msgspec
 
 
 class TimeLimit(StrEnum):
-    """What bounds an attempt in time: its plugins together, the whole of it, and each of its other stages."""
+    """What bounds an attempt in time: its plugins together, the whole of it, and each of its other stages. `ending`: what still runs
+    for it was asked to end, and is killed when that is over."""
 
     ANALYSIS = "analysis"
     CRITICAL = "critical"
     INITIALIZING = "initializing"
     PREPARING = "preparing"
     STOPPING = "stopping"
+    ENDING = "ending"
 
 
 class Due(msgspec.Struct, frozen=True):

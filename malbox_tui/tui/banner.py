@@ -23,7 +23,7 @@ MAX_LINES_EACH = 3
 """A longer sentence ends with an ellipsis."""
 NAMED_TASKS = 4
 
-_BEFORE_THE_END = frozenset({TimeLimit.ANALYSIS, TimeLimit.CRITICAL, TimeLimit.STOPPING})
+_BEFORE_THE_END = frozenset({TimeLimit.ANALYSIS, TimeLimit.CRITICAL, TimeLimit.STOPPING, TimeLimit.ENDING})
 """Limits with which a task ends, one way or the other."""
 
 _STOPPING = {

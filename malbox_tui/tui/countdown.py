@@ -55,15 +55,18 @@ def countdown_in(overview: Overview, task_id: int, now: float) -> Countdown | No
     return None if holder is None else countdown_of(holder, task_id, overview, now)
 
 
+_NAMES = {TimeLimit.CRITICAL: ("critical", "crit"), TimeLimit.ENDING: ("ending", "ends")}
+
+
 def timing_cell(elapsed_s: float, left: Countdown | None, state: TaskState, moment: Moment, room: int) -> Text:
     """How long a task is in its stage, and how long it may go on: in as many words as there is room for, what is left last of all.
 
-    The limit of the whole attempt is named; any other is that of the stage.
+    The limit of the whole attempt, and what is left to end, are named; any other limit is that of the stage.
     """
     elapsed = clock_time(elapsed_s)
     if left is None:
         return plain(elapsed)
-    name = left.limit.value if left.limit is TimeLimit.CRITICAL else ""
+    name, short_name = _NAMES.get(left.limit, ("", ""))
     if left.stands:
         return _standing(left, name, "waits for its turn" if state is TaskState.RUNNING else "waits", moment, room)
     tone = moment.tone("bad" if left.is_near else "late" if name else "muted")
@@ -71,7 +74,7 @@ def timing_cell(elapsed_s: float, left: Countdown | None, state: TaskState, mome
     rest = _rest(name, left, tone)
     forms = [(_with_bar(elapsed, left, 10, rest, moment), 13), (_with_bar(elapsed, left, 5, rest, moment), 5 if name else 0)]
     forms.append((plain(f"{elapsed} ").append_text(rest if name else bare), 0))
-    shorter = (rest, _rest(name[:4], left, tone)) if name else (plain(f"{clock_time(left.left_s)} left", tone),)
+    shorter = (rest, _rest(short_name, left, tone)) if name else (plain(f"{clock_time(left.left_s)} left", tone),)
     forms += [(form, 0) for form in shorter]
     return next((form for form, for_its_name in forms if form.cell_len + for_its_name <= room), bare)
 

@@ -44,6 +44,7 @@ _LIMITS: Mapping[TimeLimit, str] = MappingProxyType(
         TimeLimit.INITIALIZING: "the timeout of {:g} s for starting",
         TimeLimit.PREPARING: "the timeout of {:g} s for preparing its machine",
         TimeLimit.STOPPING: "the timeout of {:g} s for stopping",
+        TimeLimit.ENDING: "the {:g} s that its plugins were given to end",
     }
 )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from malbox_tui.config.settings import AnalysisSettings
-from malbox_tui.model.commands import PausePool
+from malbox_tui.model.commands import CancelTasks, PausePool
 from malbox_tui.model.due import TimeLimit
 from malbox_tui.model.machine import MachineState
 from malbox_tui.model.task import TaskState
@@ -100,3 +100,22 @@ def test_each_task_of_a_worker_has_its_own() -> None:
         assert [due.at - rig.wall.now() for due in dues if due is not None] == pytest.approx([14.0, 39.0])
 
     with_engine(test, runner=ScriptedRunner(seconds=50.0), analysis=ANALYSIS)
+
+
+def test_what_a_plugin_that_was_asked_to_end_has_left_is_told_by_why_it_is_to_end() -> None:
+    async def test(rig: EngineRig) -> None:
+        await rig.add("canceled", "late")
+        await rig.until(lambda: len(rig.runner.running) == 2)
+        at = rig.wall.now()
+        await rig.do(CancelTasks(task_ids=(1,)))
+        due = await rig.due(1)
+        assert due is not None
+        assert (due.limit, due.seconds, due.stands) == (TimeLimit.ENDING, 7.0, False)
+        assert due.at == pytest.approx(at + 7.0)
+        await rig.pass_time(31.0)
+        due = await rig.due(2)
+        assert due is not None
+        assert (due.limit, due.seconds) == (TimeLimit.ENDING, 20.0)
+
+    times = AnalysisSettings(timeout_s=30.0, critical_timeout_s=500.0, cancel_grace_s=7.0, flush_grace_s=20.0)
+    with_engine(test, runner=ScriptedRunner(seconds=45.0, deaf=True), analysis=times)

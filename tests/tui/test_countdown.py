@@ -46,7 +46,7 @@ def test_each_task_of_a_worker_has_its_own() -> None:
 
 
 @pytest.mark.parametrize("state", sorted(OWNED_STATES))
-@pytest.mark.parametrize("limit", sorted(set(TimeLimit) - {TimeLimit.CRITICAL}))
+@pytest.mark.parametrize("limit", sorted(set(TimeLimit) - {TimeLimit.CRITICAL, TimeLimit.ENDING}))
 def test_the_limit_of_a_stage_needs_no_name_even_when_the_news_of_the_stage_is_late(state: TaskState, limit: TimeLimit) -> None:
     assert _timing(Countdown(limit, 300.0, 258.0), state) == "0:42 ▓░░░░░░░░░ 4:18"
 
@@ -54,6 +54,12 @@ def test_the_limit_of_a_stage_needs_no_name_even_when_the_news_of_the_stage_is_l
 @pytest.mark.parametrize("state", sorted(OWNED_STATES))
 def test_in_every_stage_the_limit_of_the_whole_attempt_is_named_when_it_is_next(state: TaskState) -> None:
     assert _timing(Countdown(TimeLimit.CRITICAL, 1800.0, 12.0), state, 50) == "0:42 ▓▓▓▓▓▓▓▓▓░ critical 0:12"
+
+
+def test_what_is_left_to_end_is_named() -> None:
+    left = Countdown(TimeLimit.ENDING, 5.0, 4.0)
+    assert _timing(left, TaskState.RUNNING, 50).endswith("ending 0:04")
+    assert _timing(left, TaskState.RUNNING, 9) == "ends 0:04"
 
 
 @pytest.mark.parametrize(
