@@ -314,8 +314,11 @@ class WorkerPool:
         reason, detail = StopReason.ERROR, ""
         try:
             reason = await worker.run(self)
+        except Exception as error:  # noqa: BLE001 - a worker that broke is replaced, and what broke it told at once
+            detail = f"{type(error).__name__}: {error}"
+            context = {"message": f"worker {worker.id[:8]} of {group.name} broke", "exception": error}
+            asyncio.get_running_loop().call_exception_handler(context)
         except BaseException as error:
-            # A worker that broke is replaced; what broke it reaches the loop's exception handler through the tracker.
             detail = f"{type(error).__name__}: {error}"
             raise
         finally:
