@@ -41,6 +41,7 @@ class AttemptTime:
         "_stage",
         "_stage_s",
         "_stage_until",
+        "_stop_listening",
         "reached",
         "token",
     )
@@ -62,7 +63,7 @@ class AttemptTime:
         self._runs_since: float | None = clock.monotonic()
         self._alarm: asyncio.TimerHandle | None = None
         self._ended = False
-        self.token.listen(self._on_cancel)
+        self._stop_listening = self.token.listen(self._on_cancel)
 
     @property
     def stands(self) -> bool:
@@ -91,6 +92,7 @@ class AttemptTime:
     def end(self) -> None:
         """No limit is reached any more."""
         self._ended = True
+        self._stop_listening()
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
