@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
@@ -18,13 +19,13 @@ from malbox_tui.model.commands import Command, CommandOutcome
 from malbox_tui.model.errors import MalboxError
 from malbox_tui.model.events import Event, EventBody, Gap, Position
 from malbox_tui.model.limits import UNLIMITED, ResourceLimits
-from malbox_tui.model.machine import MachineSpec
+from malbox_tui.model.machine import Downfall, MachineFacts, MachineSpec, Picture, PowerState, Throttle
 from malbox_tui.model.overview import Overview
 from malbox_tui.model.queries import TaskPage, TaskQuery
 from malbox_tui.model.report import Identification, PluginRun, ResultRef
 from malbox_tui.model.sample import SampleName
 from malbox_tui.model.submission import Account, Offer, Receipt, SubmissionOptions
-from malbox_tui.model.task import RequirementClass, Task, TaskState
+from malbox_tui.model.task import RequirementClass, RunOptions, Task, TaskState
 
 
 class Clock(Protocol):
@@ -68,6 +69,7 @@ class NewTask(msgspec.Struct, frozen=True):
     again: bool = False
     retry_of: int | None = None
     enforce_timeout: bool = False
+    run: RunOptions = RunOptions()
 
 
 class Added(msgspec.Struct, frozen=True):
@@ -296,7 +298,8 @@ class PluginJob:
     """One attempt's work for the plugins: the sample lies in the bench's inbox under `sample_name`.
 
     `kept_out` maps plugins that don't take part in this task to the reason, a sentence. `timeout_s` is how long the plugins may take
-    together; who keeps to it is whoever speaks through the stop signal.
+    together; who keeps to it is whoever speaks through the stop signal. `subject` is what is looked at, for a person, when it isn't the
+    task's sample but something that was collected of its run; results then have names of their own.
     """
 
     task_id: int
@@ -304,6 +307,7 @@ class PluginJob:
     sample_name: str
     kept_out: Mapping[str, str] = field(default_factory=dict)
     timeout_s: float = 300.0
+    subject: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,6 +340,11 @@ class PluginBench(Protocol):
     @property
     def inbox(self) -> Path:
         """The folder that samples are put into; empty when the bench is handed out."""
+        ...
+
+    async def identify(self, sample_name: str) -> Identification | None:
+        """What kind of content lies in the inbox under this name, by the plugins whose work that is; None: they don't know. Nothing of
+        it is kept. Cancelled: everything is killed at once."""
         ...
 
     async def run(self, job: PluginJob, stop: StopSignal) -> Findings:
@@ -394,19 +403,27 @@ class PluginRunner(Protocol):
 # --- machines --------------------------------------------------------------------------------------------------------------------
 
 
+class MachineCapture(Protocol):
+    """A recording of a machine's network traffic."""
+
+    async def end(self) -> None:
+        """Stop it; the file is whole afterwards, also when the machine has gone down before. A second call does nothing."""
+        ...
+
+
 class MachineProvider(Protocol):
-    """One hypervisor's machines. Calls on one machine come one at a time; calls on different machines at the same time.
+    """One hypervisor's machines. Calls that change a machine come one at a time; all others at any time.
 
     No call may block the loop. Every call may take for ever: whoever calls sets the limit, by cancelling it. A cancelled call may
-    still have its effect.
+    still have its effect. What a hypervisor can't do for this machine raises `MachineUnable`, which is no fault of the machine.
     """
 
     async def open(self) -> None:
         """Get ready to be asked. A hypervisor that can't be reached is not an error here, but at each call for a machine."""
         ...
 
-    async def check(self, machine: MachineSpec) -> None:
-        """Returns if the machine exists and can be reverted. Raises `MachineMissing`, `MachineError`."""
+    async def check(self, machine: MachineSpec) -> MachineFacts:
+        """What the machine is, if it exists and can be reverted. Raises `MachineMissing`, `MachineMisconfigured`, `MachineError`."""
         ...
 
     async def revert(self, machine: MachineSpec) -> None:
@@ -417,31 +434,158 @@ class MachineProvider(Protocol):
         """Switch the machine off, at once and whatever the guest says; one that is off stays so. Raises `MachineError`."""
         ...
 
+    async def power(self, machine: MachineSpec) -> PowerState:
+        """Whether it runs. Raises `MachineError`."""
+        ...
+
+    async def until_down(self, machine: MachineSpec) -> Downfall:
+        """Returns when the machine runs no more, and why; at once when it doesn't run. A hypervisor that can't be asked for a while is
+        waited for. Raises `MachineError` when the hypervisor knows it no more."""
+        ...
+
+    async def screenshot(self, machine: MachineSpec) -> Picture:
+        """What is on its screen. Raises `MachineUnable`, `MachineError`."""
+        ...
+
+    async def dump_memory(self, machine: MachineSpec, target: Path) -> None:
+        """Write all of its memory into the new file `target`, as an ELF core where the hypervisor can. The machine stands meanwhile.
+        No file is left when it fails. Raises `MachineUnable`, `MachineError`."""
+        ...
+
+    async def capture(self, machine: MachineSpec, target: Path) -> MachineCapture:
+        """Record its network traffic from now on into the new file `target` (pcap). Raises `MachineUnable`, `MachineError`."""
+        ...
+
+    async def throttle(self, machine: MachineSpec, limits: Throttle) -> None:
+        """Bound what the running machine may read, write and send from now on, until it is reverted. Raises `MachineUnable`,
+        `MachineError`."""
+        ...
+
     async def close(self) -> None:
         """Let go of the hypervisor. A second call does nothing."""
         ...
 
 
+class GuestEnd(StrEnum):
+    """How a program in a guest came to its end."""
+
+    EXITED = "exited"
+    KILLED = "killed"
+    UNKNOWN = "unknown"
+    POWERED_OFF = "powered_off"
+    REBOOTED = "rebooted"
+
+
 @dataclass(frozen=True, slots=True)
 class GuestExit:
-    """How a program in the guest ended: `code` is its exit status, `output` the first part of what it printed.
+    """How a program in the guest ended, and the first part of what it printed.
 
-    `code` is None when the guest went down with it (a sample that switches its machine off is a normal end).
+    `code` is the exit status of one that exited, or the signal of one that was killed; None for the other ends: it ended and nobody
+    knows how, or the guest went down or started anew with it (a sample that switches its machine off is a normal end).
     """
 
     code: int | None
     output: bytes = b""
+    end: GuestEnd = GuestEnd.EXITED
+    is_whole: bool = True
+    """It printed no more than `output`."""
+
+
+class GuestProgram(Protocol):
+    """A program that was started in a guest."""
+
+    @property
+    def pid(self) -> int:
+        """Its process number there."""
+        ...
+
+    async def wait(self, max_output_bytes: int) -> GuestExit:
+        """Returns when it has ended, or its guest went down or started anew. Cancelled: it runs on, and may be waited for again.
+        Raises `GuestUnreachable`."""
+        ...
+
+    async def kill(self) -> None:
+        """End it, and what it started as far as that is known. One that has ended is left alone. Raises `GuestUnreachable`."""
+        ...
+
+    async def output(self, max_bytes: int) -> bytes:
+        """The first part of what it has printed so far. Raises `GuestUnreachable`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class GuestFile:
+    """A regular file in a guest. `modified` is in seconds since the epoch, by the guest's clock."""
+
+    path: str
+    size_bytes: int
+    modified: float
+
+
+@dataclass(frozen=True, slots=True)
+class GuestProcess:
+    """A process in a guest, as the guest tells it. `parent` None: not known."""
+
+    pid: int
+    parent: int | None
+    name: str
+    command: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GuestMark:
+    """Traces that were left in a guest: a file on its disk and a process, which a revert takes away."""
+
+    file: str
+    word: str
+    """What the process has in its command line, and nothing else has."""
 
 
 class GuestSession(Protocol):
-    """A conversation with the guest of one running machine. The guest is hostile: all reads are bounded, in size and in time."""
+    """A conversation with the guest of one running machine. The guest is hostile: all reads are bounded, in size and in time, and what
+    it tells may be a lie. Calls may come at the same time; each may raise `GuestUnreachable`, when the guest answers no more, and
+    `GuestRefused`, when it says that it can't do this."""
 
-    async def put(self, source: Path, name: str) -> str:
-        """Copy a file into the guest under the plain name `name`; returns its path there. Raises `GuestUnreachable`."""
+    @property
+    def folder(self) -> str:
+        """Where `push` puts things: a folder of the guest."""
         ...
 
-    async def execute(self, path: str, max_output_bytes: int) -> GuestExit:
-        """Run a file of the guest and wait for its end. Cancelled: it may run on. Raises `GuestUnreachable`."""
+    async def ping(self) -> None:
+        """Returns if the guest answers."""
+        ...
+
+    async def push(self, source: Path, name: str, *, executable: bool = False) -> str:
+        """Copy a file into the guest's `folder` under the plain name `name`, replacing what is there; returns its path there."""
+        ...
+
+    async def start(self, argv: Sequence[str]) -> GuestProgram:
+        """Start a program of the guest, `argv[0]` by its path; no shell reads the rest. It works in `folder`."""
+        ...
+
+    async def pull(self, path: str, write: Callable[[bytes], None], max_bytes: int) -> bool:
+        """Hand the first `max_bytes` of a guest's file to `write`, piece by piece; whether that was all of it."""
+        ...
+
+    async def list(self, folder: str, limit: int) -> Sequence[GuestFile]:
+        """At most `limit` of the regular files in a folder of the guest, at any depth, links not followed; none when there is no
+        such folder."""
+        ...
+
+    async def processes(self) -> Sequence[GuestProcess]:
+        """What runs in the guest, at most 4096."""
+        ...
+
+    async def set_clock(self, at: float) -> None:
+        """Give the guest the time `at`, in seconds since the epoch: after a revert it has that of its snapshot."""
+        ...
+
+    async def mark(self) -> GuestMark:
+        """Leave traces."""
+        ...
+
+    async def traces(self, mark: GuestMark) -> Sequence[str]:
+        """Which of the traces are there still, in words; empty: none is."""
         ...
 
     async def close(self) -> None:
@@ -457,13 +601,48 @@ class GuestChannel(Protocol):
         ...
 
 
+class AgentLine(Protocol):
+    """A hypervisor's way to the agent in a guest: requests and replies of the QEMU guest agent, which are JSON texts."""
+
+    async def ask(self, machine: MachineSpec, request: str, limit_s: float) -> str:
+        """The reply to a request. Raises `GuestRefused` with the agent's own words when it can't do it, `GuestUnreachable` when it
+        doesn't answer within about `limit_s`, isn't there or can't be understood any more."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class GuestPlugin:
+    """A program that runs in guests beside samples: started before the sample, ended after it.
+
+    `program` lies on this host. `platforms`: the guests it is for, None: all. What it leaves in the folder that its only argument
+    names is its results, at most `max_results` of `max_result_bytes` each.
+    """
+
+    name: str
+    version: str
+    program: Path
+    platforms: frozenset[str] | None = None
+    max_results: int = 256
+    max_result_bytes: int = 64 * 1024 * 1024
+
+
 @dataclass(frozen=True, slots=True)
 class Machinery:
-    """The machines of one configuration, and what moves them: for each provider's name the provider and the channel to its guests."""
+    """The machines of one configuration, and what moves them: a provider for each `MachineSpec.provider`, a way to guests for each
+    `MachineSpec.channel`. `faults`: why a machine, by name, can't be used as it is configured, in a sentence with the remedy."""
 
     machines: Sequence[MachineSpec] = ()
     providers: Mapping[str, MachineProvider] = field(default_factory=dict)
     channels: Mapping[str, GuestChannel] = field(default_factory=dict)
+    faults: Mapping[str, str] = field(default_factory=dict)
+
+
+class MachineBook(Protocol):
+    """Keeps machines that were added, edited or removed while the engine ran for the next start, apart from the operator's file."""
+
+    async def save(self, machines: Sequence[MachineSpec]) -> str:
+        """Keep all machines as they are now; returns where, for a person. Raises `StoreError`, with nothing changed."""
+        ...
 
 
 # --- limits ----------------------------------------------------------------------------------------------------------------------

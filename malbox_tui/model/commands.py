@@ -7,6 +7,7 @@ from enum import StrEnum
 
 import msgspec
 
+from malbox_tui.model.machine import MachineSpec
 from malbox_tui.model.task import TaskState
 
 
@@ -58,6 +59,24 @@ class EnableMachines(_Action, frozen=True, kw_only=True):
     machines: tuple[str, ...]
 
 
+class SetMachine(_Action, frozen=True, kw_only=True):
+    """Add a machine or, where there is one of its name, change it: once no task holds it, it is as given, and is proven clean."""
+
+    machine: MachineSpec
+
+
+class RemoveMachines(_Action, frozen=True, kw_only=True):
+    """Take machines out of the pool for good; one that serves a task when the task is done. The hypervisor keeps them."""
+
+    machines: tuple[str, ...]
+
+
+class ProbeMachines(_Action, frozen=True, kw_only=True):
+    """Try machines that no task holds: each is reverted and has to answer, now."""
+
+    machines: tuple[str, ...]
+
+
 class PausePool(_Action, frozen=True, kw_only=True):
     """Take no more tasks; what runs goes on."""
 
@@ -92,6 +111,9 @@ Action = (
     | SaveLimits
     | DisableMachines
     | EnableMachines
+    | SetMachine
+    | RemoveMachines
+    | ProbeMachines
     | PausePool
     | ResumePool
     | Shutdown

@@ -164,8 +164,20 @@ class MachineMissing(MachineError):
     """The hypervisor doesn't know the machine, or not the snapshot it is reverted to."""
 
 
+class MachineMisconfigured(MachineError):
+    """The machine can't be used as it is configured; trying again changes nothing. `problem` says what to do."""
+
+
+class MachineUnable(MachineError):
+    """The hypervisor can't do this for this machine, and that is no fault of the machine."""
+
+
 class GuestUnreachable(MachineError):
     """The guest did not answer in time, or answers no more."""
+
+
+class GuestRefused(MachineError):
+    """The guest answers, and says that it can't do this."""
 
 
 class RefusedCommand(MalboxError):

@@ -10,7 +10,7 @@ import msgspec
 
 from malbox_tui.model.actions import LoggedAction
 from malbox_tui.model.machine import MachineState
-from malbox_tui.model.report import PluginStatus, Verdict
+from malbox_tui.model.report import PluginStatus, ResultRef, Verdict
 from malbox_tui.model.task import EndedBy, TaskState
 from malbox_tui.model.worker import StopReason, WorkerKind, WorkerState
 
@@ -174,6 +174,13 @@ class PluginProgress(_TaskBody, frozen=True, kw_only=True):
     message: str
 
 
+class ScreenshotTaken(_TaskBody, frozen=True, kw_only=True):
+    """A picture of the screen of a task's machine was kept, and can be read. Passing news."""
+
+    machine: str
+    result: ResultRef
+
+
 class ActionTaken(_Body, frozen=True, kw_only=True):
     """Somebody did something, or was refused it: what the log of actions keeps (see `ActionRecord`)."""
 
@@ -220,12 +227,13 @@ EventBody = (
     | PluginStopped
     | PluginResultAvailable
     | PluginProgress
+    | ScreenshotTaken
     | ActionTaken
     | EngineStarted
     | EngineStopping
 )
 
-PASSING = (PluginProgress, StoreFailing)
+PASSING = (PluginProgress, ScreenshotTaken, StoreFailing)
 """News that is told and not stored."""
 
 TaskEnded = TaskCompleted | TaskFailed | TaskTimedOut | TaskCanceled

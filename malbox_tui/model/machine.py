@@ -15,6 +15,7 @@ from types import MappingProxyType
 import msgspec
 
 from malbox_tui.model.errors import IllegalMachineMove
+from malbox_tui.model.report import ResultRef
 from malbox_tui.model.task import RequirementClass
 
 
@@ -85,8 +86,57 @@ def next_machine_state(state: MachineState, trigger: MachineTrigger) -> MachineS
         raise IllegalMachineMove(state, trigger) from None
 
 
+class PowerState(StrEnum):
+    """Whether a machine runs, as its hypervisor says."""
+
+    RUNNING = "running"
+    PAUSED = "paused"
+    OFF = "off"
+    CRASHED = "crashed"
+
+
+class Downfall(StrEnum):
+    """Why a machine runs no more: its guest switched it off or crashed, somebody switched it off, or the hypervisor's process of it
+    died."""
+
+    SHUT_DOWN = "shut_down"
+    CRASHED = "crashed"
+    SWITCHED_OFF = "switched_off"
+    FAILED = "failed"
+
+
+class MachineFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What a hypervisor says of a machine. None: it doesn't say. `warnings`: what an operator should know, a sentence each."""
+
+    memory_mb: int | None = None
+    vcpus: int | None = None
+    warnings: tuple[str, ...] = ()
+
+
+class Picture(msgspec.Struct, frozen=True):
+    """A picture of a machine's screen; `mime` is image/png or another type."""
+
+    mime: str
+    content: bytes
+
+
+class Throttle(msgspec.Struct, frozen=True, kw_only=True):
+    """What a machine may do in a second at most, each network card and disk by itself. None: any amount."""
+
+    network_kbps: int | None = None
+    """Kilobits a second, in each direction; 0: nothing."""
+    disk_kib_s: int | None = None
+    """KiB a second, read and written together."""
+
+
 class MachineSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """What a machine is. `max_failures` reverts in a row may fail before it is quarantined."""
+    """What a machine is. `max_failures` reverts in a row may fail before it is quarantined.
+
+    `uri`, `domain` and `snapshot` say where its hypervisor finds it (empty: the provider has no use for them; an empty `domain` is as
+    `name`). `channel` is the way to its guest, `address` its guest's in the analysis network. `folder` is where samples are put in the
+    guest, `disk_folder` a folder on the disk that its snapshot takes back (empty: as its platform has them); `watch` are folders of
+    the guest in which dropped and changed files are looked for (empty: `folder`).
+    """
 
     name: str
     provider: str
@@ -94,6 +144,20 @@ class MachineSpec(msgspec.Struct, frozen=True, kw_only=True):
     arch: str = "x64"
     tags: tuple[str, ...] = ()
     max_failures: int = 3
+    uri: str = ""
+    domain: str = ""
+    snapshot: str = ""
+    channel: str = "simulated"
+    address: str = ""
+    folder: str = ""
+    disk_folder: str = ""
+    watch: tuple[str, ...] = ()
+    disk_kib_s: int | None = None
+
+    @property
+    def domain_name(self) -> str:
+        """What its hypervisor calls it."""
+        return self.domain or self.name
 
     def unmet(self, requires: RequirementClass) -> tuple[str, ...]:
         """What of `requires` this machine can never give, in words; empty when it may serve. An x86 task may use an x64 machine."""
@@ -108,11 +172,22 @@ class MachineSpec(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(found)
 
 
+class MachineMoment(msgspec.Struct, frozen=True, kw_only=True):
+    """A machine's change of state, for its history."""
+
+    at: float
+    state: MachineState
+    task_id: int | None = None
+    reason: str = ""
+
+
 class MachineView(msgspec.Struct, frozen=True, kw_only=True):
     """One machine at one moment.
 
     `since`: when it entered its state. `reason`: why it is quarantined, missing or disabled, or what its latest failure was; else
-    empty. `task_id`: the task that holds it. `leaving`: it will be disabled when its task or its revert is done.
+    empty. `task_id`: the task that holds it. `leaving`: it will be disabled when its task or its revert is done. `history`: its latest
+    changes of state, the latest last. `screenshot`: the latest picture of its screen that was kept, taken at `screenshot_at`.
+    `spec`: what it is; `facts`: what its hypervisor says of it, None before that was asked.
     """
 
     name: str
@@ -126,3 +201,8 @@ class MachineView(msgspec.Struct, frozen=True, kw_only=True):
     task_id: int | None = None
     failures: int = 0
     leaving: bool = False
+    history: tuple[MachineMoment, ...] = ()
+    screenshot: ResultRef | None = None
+    screenshot_at: float | None = None
+    spec: MachineSpec | None = None
+    facts: MachineFacts | None = None

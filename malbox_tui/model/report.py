@@ -71,7 +71,8 @@ class PluginStatus(StrEnum):
 class PluginRun(msgspec.Struct, frozen=True):
     """One plugin's run on one task.
 
-    `reason` says what went wrong or, of a completed one, how it ended and what kept it from finding more.
+    `reason` says what went wrong or, of a completed one, how it ended and what kept it from finding more. `subject` is what it looked
+    at: empty for the task's sample, else something that was collected of its run, such as a dropped file by its path in the guest.
     """
 
     name: str
@@ -81,6 +82,7 @@ class PluginRun(msgspec.Struct, frozen=True):
     results: tuple[ResultRef, ...] = ()
     verdict: Verdict | None = None
     reason: str = ""
+    subject: str = ""
 
     @property
     def is_degraded(self) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from malbox_tui.model.sample import SampleName
-from malbox_tui.model.task import RequirementClass, TaskState
+from malbox_tui.model.task import RequirementClass, RunOptions, TaskState
 
 
 class Refusal(msgspec.Struct, frozen=True):
@@ -44,6 +44,7 @@ class SubmissionOptions(msgspec.Struct, frozen=True, kw_only=True):
     again: bool = False
     requires: RequirementClass = RequirementClass()
     hold: bool = False
+    run: RunOptions = RunOptions()
     actor: str = ""
     origin: str = ""
 

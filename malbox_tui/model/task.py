@@ -159,6 +159,13 @@ HOST_ONLY_TYPES = frozenset({"static", "archive"})
 """Task types whose work never enters a guest."""
 
 
+class RunOptions(msgspec.Struct, frozen=True, gc=False):
+    """How a sample is run in its guest: with which arguments, and whether the machine's memory is kept when it ends."""
+
+    arguments: tuple[str, ...] = ()
+    memory_dump: bool = False
+
+
 class Outcome(msgspec.Struct, frozen=True):
     """How an attempt ended: decided before `stopping`, stored with it, and recorded as the final state after it."""
 
@@ -186,6 +193,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     priority: int = 1
     timeout_s: float = 300.0
     enforce_timeout: bool = False
+    run: RunOptions = RunOptions()
     state: TaskState = TaskState.PENDING
     attempts: int = 0
     crashes: int = 0

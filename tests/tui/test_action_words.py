@@ -12,15 +12,19 @@ from malbox_tui.model.commands import (
     DisableMachines,
     EnableMachines,
     PausePool,
+    ProbeMachines,
+    RemoveMachines,
     ResizeGroup,
     ResumePool,
     RetryTasks,
     SaveLimits,
+    SetMachine,
     SetPriority,
     Shutdown,
     ShutdownMode,
 )
 from malbox_tui.model.events import ActionTaken, Event, Position
+from malbox_tui.model.machine import MachineSpec
 from malbox_tui.tui.action_words import action_words
 from malbox_tui.tui.event_words import log_line
 
@@ -32,6 +36,9 @@ SAID: dict[LoggedAction, str] = {
     SaveLimits(): "saved the limits of the worker groups",
     DisableMachines(machines=("win10-1",)): "disabled machine win10-1",
     EnableMachines(machines=("a", "b")): "enabled 2 machines",
+    SetMachine(machine=MachineSpec(name="lin-1", provider="libvirt", platform="linux")): "set machine lin-1",
+    RemoveMachines(machines=("a", "b")): "removed 2 machines",
+    ProbeMachines(machines=("lin-1",)): "probed machine lin-1",
     PausePool(): "paused the pool",
     ResumePool(): "resumed the pool",
     Shutdown(mode=ShutdownMode.GIVE_BACK): "stopped the engine (give back)",
