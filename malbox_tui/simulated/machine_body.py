@@ -15,9 +15,10 @@ class MachineBody:
 
     `fresh`: reverted, and nothing was put into it since. `dirt`: what was put into it since the last true revert. `lied`: its latest
     revert was reported as done and left the dirt. `run_number` counts the times it was switched on or off: a conversation with an
-    earlier run is over. `guest_up_at`: when its guest answers, on the loop's clock; infinite: never. `files`: the guest's, by path.
-    `call`: what the provider is doing with it. `in_use`: numbers of the open conversations that put or ran something, `busy` of those
-    that do so now.
+    earlier run is over. `guest_up_at`: when its guest answers, on the loop's clock; infinite: never. `files`: the guest's, by path;
+    `written`: when they were, on the loop's clock. `processes`: the commands that run in the guest, by number. `boots` counts how often
+    the guest started anew by itself. `call`: what the provider is doing with it. `in_use`: numbers of the open conversations that put or
+    ran something, `busy` of those that do so now.
     """
 
     spec: MachineSpec
@@ -28,6 +29,9 @@ class MachineBody:
     run_number: int = 0
     guest_up_at: float = math.inf
     files: dict[str, bytes] = field(default_factory=dict)
+    written: dict[str, float] = field(default_factory=dict)
+    processes: dict[int, str] = field(default_factory=dict)
+    boots: int = 0
     call: str | None = None
     in_use: set[int] = field(default_factory=set)
     busy: set[int] = field(default_factory=set)
@@ -45,6 +49,7 @@ class MachineBody:
     def revert(self, guest_up_at: float) -> None:
         """Bring it to its clean snapshot, running."""
         self.files.clear()
+        self.written.clear()
         self.fresh, self.dirt, self.lied = True, "", False
         self._begin_run(running=True, guest_up_at=guest_up_at)
 
@@ -56,6 +61,13 @@ class MachineBody:
     def lose_guest(self) -> None:
         """The machine runs on; its guest never answers again."""
         self._begin_run(running=self.running, guest_up_at=math.inf)
+
+    def reboot(self, guest_up_at: float) -> None:
+        """The guest starts anew; the machine runs on, and conversations with it go on when it answers again."""
+        self.guest_up_at = guest_up_at
+        self.boots += 1
+        self.processes.clear()
+        self._wake()
 
     def touch(self, dirt: str) -> None:
         """Something of a task got into it."""
@@ -85,6 +97,10 @@ class MachineBody:
         self.run_number += 1
         self.in_use.clear()
         self.busy.clear()
+        self.processes.clear()
+        self._wake()
+
+    def _wake(self) -> None:
         watchers, self._watchers = self._watchers, []
         for watcher in watchers:
             if not watcher.done():

@@ -41,6 +41,7 @@ class Durations:
     stop: Span = (0.1, 0.5)
     put: Span = (0.1, 1.0)
     execute: Span = (5.0, 60.0)
+    ask: Span = (0.0, 0.02)
     hang_up: Span = (0.0, 0.1)
     inbox: Span = (0.0, 0.02)
     disk: Span = (0.0, 0.05)
@@ -51,11 +52,17 @@ class Durations:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What a content does when a guest runs it. `code` None: it switches the machine off."""
+    """What a content does when a guest runs it.
+
+    `code` None: it switches the machine off at its end or, with `reboots`, starts the guest anew. `drops`: what it writes as soon as it
+    runs, by name in the folder that samples are put into, or by path.
+    """
 
     seconds: float
     code: int | None = 0
     output: bytes = b""
+    drops: tuple[tuple[str, bytes], ...] = ()
+    reboots: bool = False
 
 
 class World:
