@@ -12,6 +12,7 @@ from msgspec import inspect as types
 
 from malbox_tui.config.faults import value_faults
 from malbox_tui.config.folders import DataFolders
+from malbox_tui.config.machine_list import doubles
 from malbox_tui.config.rules import contradictions
 from malbox_tui.config.saved_limits import Limits, LimitsFile, SavedLimits, limits_of, with_limits
 from malbox_tui.config.settings import Settings
@@ -26,11 +27,13 @@ __all__ = ["ConfigSource", "Configuration", "shown_path"]
 class Configuration:
     """What a source comes to. With `faults`, every one there is, `settings` are the defaults.
 
+    `doubles` are the faults of machines that are there twice: the first of them, and everything else, is in effect.
     `notes` are sentences on what doesn't come from the operator's file: limits of worker groups that were saved.
     """
 
     settings: Settings
     faults: tuple[ConfigError, ...] = ()
+    doubles: tuple[ConfigError, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -81,7 +84,8 @@ class ConfigSource:
             faults.append(fault)
         if faults:
             return Configuration(Settings(), tuple(faults))
-        return Configuration(with_limits(own, saved), notes=tuple(_notes(self._limits_file.shown, limits_of(own), saved)))
+        notes = tuple(_notes(self._limits_file.shown, limits_of(own), saved))
+        return Configuration(with_limits(own, saved), doubles=tuple(self._doubles(own)), notes=notes)
 
     def saved_limits(self) -> SavedLimits:
         """Where an engine that runs on this configuration keeps limits for its next start."""
@@ -101,6 +105,11 @@ class ConfigSource:
         if faults:
             return Settings(), [ConfigError(self.shown, fault.key or None, fault.problem) for fault in faults]
         return msgspec.convert(table, Settings), []
+
+    def _doubles(self, settings: Settings) -> Iterator[ConfigError]:
+        for double in doubles([machine.spec() for machine in settings.machines]):
+            problem = f"machine {settings.machines[double.index].name}: {double.problem} Until then it is not used."
+            yield ConfigError(self.shown, f"machines[{double.index}].{double.key}", problem)
 
     def _own_limits(self) -> Limits | None:
         """None when the file has none that hold, or is a pipe, which is read only once."""

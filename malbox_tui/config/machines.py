@@ -2,19 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Annotated
 
 import msgspec
 
-from malbox_tui.config.section import LowerCaseName, PlainName, Seconds, SettingsTable
+from malbox_tui.config.section import LowerCaseName, PlainName, Seconds, SettingsTable, Text
 from malbox_tui.model.machine import MachineSpec
 
 
 class Provider(StrEnum):
     """What runs machines."""
 
+    LIBVIRT = "libvirt"
     SIMULATED = "simulated"
+
+
+class Channel(StrEnum):
+    """Ways to talk to guests."""
+
+    QGA = "qga"
+    SIMULATED = "simulated"
+
+
+CHANNELS: Mapping[Provider, tuple[Channel, ...]] = MappingProxyType(
+    {Provider.LIBVIRT: (Channel.QGA,), Provider.SIMULATED: (Channel.SIMULATED,)}
+)
+"""The ways to the guests of a provider's machines; the first is taken when none is named."""
+
+LibvirtUri = Annotated[
+    str,
+    msgspec.Meta(pattern=r"\A[a-z][a-z0-9+.-]*:/[!-~]{1,1000}\Z", description='a libvirt URI, such as "qemu:///system"'),
+]
 
 
 class Arch(StrEnum):
@@ -31,13 +52,36 @@ class MachineSettings(SettingsTable, frozen=True, kw_only=True):
     name: PlainName
     """What the machine is called; each has another name."""
     provider: Provider
-    """What runs the machine. "simulated": nothing does; it is played, for trying things out."""
+    """What runs the machine. "libvirt": a virtual machine of libvirt's, by QEMU. "simulated": nothing does; it is played, for trying
+    things out."""
+    uri: LibvirtUri | None = None
+    """Where its libvirt is: "qemu:///system" on this host, "qemu+ssh://user@host/system" on another one. Every libvirt machine needs
+    it; `malbox-tui machines discover URI` proposes a whole section for each machine there."""
+    domain: Text | None = None
+    """What libvirt calls it (`virsh list --all`). Left out: as name."""
+    snapshot: Text | None = None
+    """The clean state that it is reverted to before each task, taken while its guest was running and answering. Every libvirt machine
+    needs it."""
     platform: LowerCaseName
     """The system in it, such as "windows" or "linux"."""
     arch: Arch = Arch.X64
     """Its architecture. A task for x86 may use an x64 machine."""
     tags: tuple[PlainName, ...] = ()
     """What else it has that a task may ask for, such as "office"."""
+    channel: Channel | None = None
+    """How its guest is talked to. "qga": through the QEMU guest agent, which needs no network. Left out: as its provider has it."""
+    address: Text | None = None
+    """The IP address of its guest in the analysis network; each machine has another one. The guest agent needs none."""
+    folder: Text | None = None
+    """Where samples are put in the guest: the absolute path of a folder there. Left out: one for temporary files that its platform
+    has."""
+    disk_folder: Text | None = None
+    """A folder on a disk of the guest that the snapshot takes back, where a mark is left to prove the revert. Left out: as its platform
+    has it. Set it when folder is in memory and a disk is mounted elsewhere."""
+    watch: tuple[Text, ...] = ()
+    """Folders of the guest in which files are looked for that a sample dropped or changed. Empty: folder."""
+    disk_kib_s: Annotated[int, msgspec.Meta(gt=0, le=2**31)] | None = None
+    """How much each of its disks may read and write in a second while a task runs, in KiB. Left out: any amount."""
     max_failures: Annotated[int, msgspec.Meta(ge=1, le=100)] = 3
     """After so many failed reverts in a row it is taken out of service."""
 
@@ -50,6 +94,15 @@ class MachineSettings(SettingsTable, frozen=True, kw_only=True):
             arch=self.arch.value,
             tags=self.tags,
             max_failures=self.max_failures,
+            uri=self.uri or "",
+            domain=self.domain or "",
+            snapshot=self.snapshot or "",
+            channel=(self.channel or CHANNELS[self.provider][0]).value,
+            address=self.address or "",
+            folder=self.folder or "",
+            disk_folder=self.disk_folder or "",
+            watch=self.watch,
+            disk_kib_s=self.disk_kib_s,
         )
 
 

@@ -1,6 +1,7 @@
 """What a configuration must not say although each of its values is of the right kind.
 
-A rule looks only at tables without faults of their own, so that no fault is told twice and none is told of a wrong guess.
+A rule looks only at tables without faults of their own, so that no fault is told twice and none is told of a wrong guess. A machine
+that is there twice is no fault of the file: see `machine_list`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from malbox_tui.config.faults import Fault, entry_prefix
+from malbox_tui.config.machine_rules import machine_faults
+from malbox_tui.config.machines import MachineSettings
 from malbox_tui.config.settings import DEFAULT_GROUP, AnalysisSettings, GeneralSettings
 from malbox_tui.config.workers import DEFAULT_BATCH_TIMEOUT_MS, ExecutionMode, WorkerSettings
 
@@ -31,8 +34,10 @@ def contradictions(table: Mapping[str, Any], value_faults: Sequence[Fault]) -> I
     for key, worker in sound.entries("workers", WorkerSettings):
         for fault in _group_faults(key, worker, general):
             yield Fault(fault.key, f"group {worker.name}: {fault.problem}")
-    for list_key in ("workers", "machines"):
-        yield from _doubles(list_key, table.get(list_key))
+    for key, machine in sound.entries("machines", MachineSettings):
+        for fault in machine_faults(key, machine):
+            yield Fault(fault.key, f"machine {machine.name}: {fault.problem}")
+    yield from _doubles(table.get("workers"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,16 +92,16 @@ def _batch_faults(key: str, worker: WorkerSettings) -> Iterator[Fault]:
             yield Fault(f"{key}.{name}", 'it has no effect without execution_mode = "Batch". Set that, or leave the key out.')
 
 
-def _doubles(list_key: str, listed: Any) -> Iterator[Fault]:
+def _doubles(groups: Any) -> Iterator[Fault]:
     first_with: dict[str, int] = {}
-    for index, entry in enumerate(listed if isinstance(listed, list) else ()):
+    for index, entry in enumerate(groups if isinstance(groups, list) else ()):
         name = entry.get("name") if isinstance(entry, Mapping) else None
         if not isinstance(name, str):
             continue
         first = first_with.setdefault(name, index)
         if first != index:
-            problem = f"{list_key}[{first}] already has this name. Choose another."
-            yield Fault(f"{list_key}[{index}].name", f"{entry_prefix(list_key, entry)}{problem}")
+            problem = f"workers[{first}] already has this name. Choose another."
+            yield Fault(f"workers[{index}].name", f"{entry_prefix('workers', entry)}{problem}")
 
 
 def _above(low: int, high_key: str, high: int) -> str:

@@ -38,3 +38,11 @@ LowerCaseName = Annotated[
         description="a lower-case name of letters, digits, - _ . that begins with a letter or digit (at most 64)",
     ),
 ]
+Text = Annotated[
+    str,
+    msgspec.Meta(
+        pattern=r"\A(?=[^\s])[^\x00-\x1f\x7f-\x9f]{1,1024}\Z",
+        description="a string on one line that doesn't begin with a space (at most 1024 characters)",
+    ),
+]
+"""What other systems call their things, as they spell it."""

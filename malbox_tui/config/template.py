@@ -29,9 +29,17 @@ _EXAMPLES: Mapping[str, Any] = MappingProxyType(
         "workers.resource_limits.cpu_cores": 2,
         "workers.resource_limits.disk_mb": 512,
         "workers.resource_limits.network_kbps": 0,
-        "machines.name": "win10-1",
-        "machines.provider": "simulated",
-        "machines.platform": "windows",
+        "machines.name": "linux-1",
+        "machines.provider": "libvirt",
+        "machines.uri": "qemu:///system",
+        "machines.domain": "linux-1",
+        "machines.snapshot": "clean",
+        "machines.platform": "linux",
+        "machines.channel": "qga",
+        "machines.address": "192.168.122.10",
+        "machines.folder": "/tmp",
+        "machines.disk_folder": "/var/tmp",
+        "machines.disk_kib_s": 20480,
         "plugins.config": {"yara-x": {"rules": "/path/to/rules", "scan_timeout_s": "120"}},
     }
 )
@@ -48,6 +56,14 @@ _WHEN_LEFT_OUT: Mapping[str, str] = MappingProxyType(
         "workers.compatible_platforms": "all",
         "workers.max_workers": "that of [general]",
         "workers.batch_processing": "as execution_mode says",
+        "machines.uri": "none",
+        "machines.domain": "as name",
+        "machines.snapshot": "none",
+        "machines.channel": "as its provider has it",
+        "machines.address": "none",
+        "machines.folder": "as its platform has it",
+        "machines.disk_folder": "as its platform has it",
+        "machines.disk_kib_s": "any amount",
     }
 )
 """What is in effect for a key that may be left out, and is."""

@@ -10,6 +10,7 @@ from tests.config.files import faults, load
 WINDOWS = '[[workers]]\nname = "win"\n'
 BATCH = 'execution_mode = "Batch"\nmax_batch_size = 8\n'
 MACHINE = '[[machines]]\nname = "m1"\nprovider = "simulated"\nplatform = "windows"\n'
+LIBVIRT = 'name = "m1"\nprovider = "libvirt"\nplatform = "linux"\nuri = "qemu:///system"\nsnapshot = "clean"\n'
 
 
 def test_a_group_needs_nothing_but_a_name(tmp_path: Path) -> None:
@@ -26,6 +27,31 @@ def test_a_machine_becomes_what_the_engine_knows_of_it(tmp_path: Path) -> None:
 def test_a_machine_is_x64_and_may_fail_three_times_unless_it_says_otherwise(tmp_path: Path) -> None:
     (machine,) = load(tmp_path, MACHINE).machines
     assert machine.spec() == MachineSpec(name="m1", provider="simulated", platform="windows", arch="x64", max_failures=3)
+
+
+def test_a_machine_of_libvirt_is_whole_with_where_it_is_and_its_snapshot(tmp_path: Path) -> None:
+    (machine,) = load(tmp_path, f"[[machines]]\n{LIBVIRT}").machines
+    assert machine.spec() == MachineSpec(
+        name="m1", provider="libvirt", platform="linux", uri="qemu:///system", snapshot="clean", channel="qga"
+    )
+    assert machine.spec().domain_name == "m1"
+
+
+def test_a_machine_of_libvirt_says_what_its_domain_and_its_guest_are_like(tmp_path: Path) -> None:
+    more = (
+        'domain = "Windows 10 (clean)"\nchannel = "qga"\naddress = "fd00::1"\nfolder = "/samples"\ndisk_folder = "/data"\n'
+        'watch = ["/samples", "/home"]\ndisk_kib_s = 1024\n'
+    )
+    (machine,) = load(tmp_path, f"[[machines]]\n{LIBVIRT}{more}").machines
+    spec = machine.spec()
+    assert (spec.domain_name, spec.channel, spec.address) == ("Windows 10 (clean)", "qga", "fd00::1")
+    assert (spec.folder, spec.disk_folder, spec.watch, spec.disk_kib_s) == ("/samples", "/data", ("/samples", "/home"), 1024)
+
+
+def test_a_windows_guest_has_windows_paths(tmp_path: Path) -> None:
+    paths = "folder = 'C:\\samples'\nwatch = ['d:/drop']\n"
+    (machine,) = load(tmp_path, f"[[machines]]\n{LIBVIRT.replace('linux', 'windows')}{paths}").machines
+    assert (machine.folder, machine.watch) == ("C:\\samples", ("d:/drop",))
 
 
 def test_what_holds_for_all_machines_has_a_section(tmp_path: Path) -> None:
@@ -103,15 +129,43 @@ def test_a_fault_of_a_group_names_the_key_and_the_group(tmp_path: Path, content:
     ("content", "key", "problem"),
     [
         (
-            'name = "m1"\nprovider = "libvirt"\nplatform = "a"',
+            'name = "m1"\nprovider = "xen"\nplatform = "a"',
             "provider",
-            "'simulated', there is no other yet, got the string \"libvirt\"",
+            "expected one of 'libvirt', 'simulated', got the string \"xen\"",
         ),
-        ('name = "m1"\nplatform = "a"', "provider", "missing. Expected 'simulated'"),
+        ('name = "m1"\nplatform = "a"', "provider", "missing. Expected one of 'libvirt', 'simulated'"),
         ('name = "m1"\nprovider = "simulated"', "platform", "missing."),
         ('name = "m1"\nprovider = "simulated"\nplatform = "a"\narch = "arm"', "arch", "one of 'x64', 'x86', 'arm64'"),
         ('name = "m1"\nprovider = "simulated"\nplatform = "a"\nmax_failures = 0', "max_failures", "at least 1 and at most 100"),
         ('name = "m1"\nprovider = "simulated"\nplatform = "a"\ntags = ["a b"]', "tags[0]", "a name of letters, digits"),
+        ('name = "m1"\nprovider = "libvirt"\nplatform = "a"\nsnapshot = "s"', "uri", "missing. A libvirt machine needs it"),
+        (
+            'name = "m1"\nprovider = "libvirt"\nplatform = "a"\nuri = "qemu:///session"',
+            "snapshot",
+            "missing. A libvirt machine is reverted to it; `malbox-tui machines discover qemu:///session` lists those there are.",
+        ),
+        (f'{LIBVIRT}channel = "simulated"', "channel", 'reached by "qga", not by "simulated". Leave the key out.'),
+        (f'{LIBVIRT}channel = "ssh"', "channel", "one of 'qga', 'simulated', got the string \"ssh\""),
+        (f'{LIBVIRT}address = "10.0.0.256"', "address", '"10.0.0.256" is no IP address. Write one such as'),
+        (f'{LIBVIRT}folder = "tmp"', "folder", '"tmp" is no absolute path of a linux guest. Write one such as /analysis.'),
+        (f'{LIBVIRT}disk_folder = "C:\\\\x"', "disk_folder", "no absolute path of a linux guest"),
+        (f'{LIBVIRT}watch = ["/tmp", "home"]', "watch[1]", '"home" is no absolute path'),
+        (f'{LIBVIRT}domain = " a"', "domain", "doesn't begin with a space"),
+        (f'{LIBVIRT}domain = ""', "domain", "a string on one line"),
+        (f"{LIBVIRT}disk_kib_s = 0", "disk_kib_s", "above 0 and at most"),
+        (f'{LIBVIRT}snapshots = "x"', "snapshots", "unknown key. Did you mean machines[0].snapshot?"),
+        (
+            'name = "m1"\nprovider = "libvirt"\nplatform = "a"\nsnapshot = "s"\nuri = "system"',
+            "uri",
+            'a libvirt URI, such as "qemu:///system", got the string "system"',
+        ),
+        (
+            'name = "m1"\nprovider = "simulated"\nplatform = "a"\nuri = "qemu:///system"',
+            "uri",
+            'a simulated machine has no use for it. Leave the key out, or set provider = "libvirt".',
+        ),
+        ('name = "m1"\nprovider = "simulated"\nplatform = "a"\nsnapshot = "s"', "snapshot", "has no use for it"),
+        ('name = "m1"\nprovider = "simulated"\nplatform = "a"\nchannel = "qga"', "channel", 'reached by "simulated"'),
     ],
 )
 def test_a_fault_of_a_machine_names_the_key_and_the_machine(tmp_path: Path, content: str, key: str, problem: str) -> None:
@@ -142,9 +196,8 @@ def test_the_name_of_the_group_of_general_is_taken(tmp_path: Path) -> None:
 
 
 def test_a_name_that_is_there_twice_is_refused_with_both_places(tmp_path: Path) -> None:
-    assert faults(tmp_path, f'{WINDOWS}[[workers]]\nname = "b"\n{WINDOWS}{MACHINE}{MACHINE}') == [
+    assert faults(tmp_path, f'{WINDOWS}[[workers]]\nname = "b"\n{WINDOWS}') == [
         ("workers[2].name", "group win: workers[0] already has this name. Choose another."),
-        ("machines[1].name", "machine m1: machines[0] already has this name. Choose another."),
     ]
 
 

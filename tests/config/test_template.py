@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from malbox_tui.config.loading import ConfigSource
-from malbox_tui.config.machines import MachineSettings, Provider
+from malbox_tui.config.machines import Channel, MachineSettings, Provider
 from malbox_tui.config.settings import Settings
 from malbox_tui.config.shape import Section, sections
 from malbox_tui.config.template import as_toml, template, write_template
@@ -59,7 +59,21 @@ def test_its_commented_groups_and_machines_are_examples_with_the_defaults(tmp_pa
             resource_limits=ResourceLimitSettings(memory_mb=2048, cpu_cores=2, disk_mb=512, network_kbps=0),
         ),
     )
-    assert settings.machines == (MachineSettings(name="win10-1", provider=Provider.SIMULATED, platform="windows"),)
+    assert settings.machines == (
+        MachineSettings(
+            name="linux-1",
+            provider=Provider.LIBVIRT,
+            uri="qemu:///system",
+            domain="linux-1",
+            snapshot="clean",
+            platform="linux",
+            channel=Channel.QGA,
+            address="192.168.122.10",
+            folder="/tmp",
+            disk_folder="/var/tmp",
+            disk_kib_s=20480,
+        ),
+    )
 
 
 def test_it_has_every_key() -> None:
@@ -105,6 +119,7 @@ def test_groups_and_machines_in_effect_load_again_as_the_same(tmp_path: Path) ->
         "[workers.resource_limits]\ncpu_cores = 0.5\n"
     )
     machine = '[[machines]]\nname = "m"\nprovider = "simulated"\nplatform = "linux"\ntags = ["x", "y"]\n'
+    machine += '[[machines]]\nname = "v"\nprovider = "libvirt"\nplatform = "linux"\nuri = "test:///default"\nsnapshot = "a b"\n'
     settings = load(tmp_path, workers + machine)
     assert load(tmp_path, as_toml(settings)) == settings
 
