@@ -65,8 +65,9 @@ class GuestRun:
     async def _execute(self, sample: Path, name: str) -> GuestExit:
         """Raises `GuestUnreachable`, whatever the adapter raises: its machine is of no use to this task any more."""
         try:
-            path = await self._session.put(sample, name)
-            return await self._session.execute(path, MAX_OUTPUT_BYTES)
+            path = await self._session.push(sample, name, executable=True)
+            program = await self._session.start((path,))
+            return await program.wait(MAX_OUTPUT_BYTES)
         except GuestUnreachable:
             raise
         except asyncio.CancelledError as error:

@@ -12,10 +12,13 @@ from malbox_tui.confine.removal import remove_tree
 from malbox_tui.confine.work import Limits
 from malbox_tui.model.errors import MalboxError
 from malbox_tui.model.limits import ResourceLimits
+from malbox_tui.model.report import Identification
 from malbox_tui.plugins.batch import run_members
+from malbox_tui.plugins.identifying import identify
 from malbox_tui.plugins.registry import HostPlugin
 from malbox_tui.plugins.seat import Seat
 from malbox_tui.plugins.surroundings import Surroundings
+from malbox_tui.plugins.tray import IDENTIFYING_PLUGIN
 from malbox_tui.ports import BatchMember, Findings, PluginJob, StopSignal
 
 log = logging.getLogger(__name__)
@@ -52,6 +55,11 @@ class HostBench:
         self.inbox.mkdir()
         self.inbox.chmod(0o755)
         self._groups.make()
+
+    async def identify(self, sample_name: str) -> Identification | None:
+        """As `PluginBench.identify`."""
+        seat = next((seat for seat in self._seats if seat.plugin.name == IDENTIFYING_PLUGIN), None)
+        return None if seat is None else await identify(seat, sample_name)
 
     async def run(self, job: PluginJob, stop: StopSignal) -> Findings:
         """Plugins that may run together do; then the sequential ones, one at a time, by name. Of a single task none makes a batch."""

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from malbox_tui.model.errors import GuestUnreachable
+from malbox_tui.model.errors import GuestRefused, GuestUnreachable
 from malbox_tui.model.machine import MachineSpec
-from malbox_tui.ports import GuestExit, GuestSession
+from malbox_tui.ports import GuestFile, GuestMark, GuestProcess, GuestProgram, GuestSession
 from malbox_tui.simulated.faults import Fault
+from malbox_tui.simulated.guest_calls import GuestCalls
+from malbox_tui.simulated.guest_programs import SimulatedProgram
 from malbox_tui.simulated.machine_body import MachineBody
-from malbox_tui.simulated.world import Span, World
+from malbox_tui.simulated.world import World
 
-_FLOOD_BYTES = 1 << 20
+_FOLDERS = {"windows": "C:\\Users\\Public"}
+_OTHER_FOLDER = "/tmp"
 
-_FOLDERS = {"windows": "C:\\Users\\Public\\"}
-_OTHER_FOLDER = "/tmp/"
+_PIECE_BYTES = 64 * 1024
+_MOST_PROCESSES = 4096
 
 
 class SimulatedChannel:
@@ -50,101 +53,131 @@ class SimulatedChannel:
 
 
 class SimulatedSession:
-    """Implements `GuestSession`; it ends with the run of the machine that it began in."""
+    """Implements `GuestSession`; it ends with the run of the machine that it began in, and goes on after the guest started anew."""
 
     def __init__(self, world: World, body: MachineBody, number: int) -> None:
         self._world = world
-        self._era = world.era
         self._body = body
-        self._name = body.spec.name
-        self._number = number
-        self._run_number = body.run_number
-        self._closed = False
+        self._calls = GuestCalls(world, body, number)
 
-    async def put(self, source: Path, name: str) -> str:
-        """As `GuestSession.put`. What lies at `source` is what the world's `files` say; else something that is put only once."""
+    @property
+    def folder(self) -> str:
+        """As `GuestSession.folder`."""
+        return self._body.spec.folder or _FOLDERS.get(self._body.spec.platform, _OTHER_FOLDER)
+
+    async def ping(self) -> None:
+        """As `GuestSession.ping`."""
+        await self._ask("ping")
+
+    async def push(self, source: Path, name: str, *, executable: bool = False) -> str:
+        """As `GuestSession.push`. What lies at `source` is what the world's `files` say, else what the disk does; else something that
+        is put only once."""
         if not name or "/" in name or "\\" in name:
             raise ValueError(f"{name!r} is not a plain file name")
-        with self._at_work("put"):
-            if not self._body.fresh and self._number not in self._body.in_use:
-                self._blame(f"{source.name} was put into it after {self._body.dirt or 'who knows what'}")
-            content = self._world.files.get(source, b"%d" % self._number)
-            self._body.touch(f"{source} by conversation {self._number}")
-            self._body.in_use.add(self._number)
-            if self._strikes(Fault.GUEST_LOST_IN_PUT):
-                await self._lose_guest(self._world.durations.put, "while a file was copied")
-            await self._let_pass(self._world.drawn(self._world.durations.put), "while a file was copied")
-        path = _FOLDERS.get(self._body.spec.platform, _OTHER_FOLDER) + name
-        self._body.files[path] = content
+        calls = self._calls
+        with calls.one("push"):
+            if not self._body.fresh and calls.number not in self._body.in_use:
+                calls.blame(f"{source.name} was put into it after {self._body.dirt or 'who knows what'}")
+            content = self._world.files.get(source, b"%d" % calls.number)
+            self._body.touch(f"{source} by conversation {calls.number}")
+            self._body.in_use.add(calls.number)
+            if calls.strikes(Fault.GUEST_LOST_IN_PUT):
+                await calls.lose_guest(self._world.durations.put, "while a file was copied")
+            await calls.let_pass(self._world.durations.put, "while a file was copied")
+        path = self._inside(name)
+        self._write(path, content)
         return path
 
-    async def execute(self, path: str, max_output_bytes: int) -> GuestExit:
-        """As `GuestSession.execute`. A path at which nothing lies ends with 127."""
-        if path not in self._body.files:
-            with self._at_work("execute"):
-                return GuestExit(127, b"not found"[: max(0, max_output_bytes)])
+    async def start(self, argv: Sequence[str]) -> GuestProgram:
+        """As `GuestSession.start`: the first of `argv` that lies in the guest is what runs, whatever its interpreter. Raises
+        `GuestRefused` when none does."""
+        await self._ask("start")
+        path = next((word for word in argv if word in self._body.files), None)
+        if path is None:
+            raise GuestRefused(self._calls.name, f"{argv[0]} can't be started: there is no such file")
+        self._body.in_use.add(self._calls.number)
         program = self._world.program_of(self._body.files[path])
-        with self._at_work("execute"):
-            self._body.in_use.add(self._number)
-            if self._strikes(Fault.GUEST_LOST_IN_EXECUTE):
-                await self._lose_guest((0.0, program.seconds), "while the sample ran")
-            if program.code is None or self._strikes(Fault.GUEST_POWERED_OFF):
-                await self._let_pass(self._world.drawn((0.0, program.seconds)), "while the sample ran")
-                self._body.switch_off()
-                return GuestExit(None)
-            endless = self._strikes(Fault.SAMPLE_NEVER_ENDS)
-            await self._let_pass(None if endless else program.seconds, "while the sample ran")
-        return GuestExit(program.code, self._printed(program.output)[: max(0, max_output_bytes)])
+        for name, content in program.drops:
+            self._write(name if "/" in name or "\\" in name else self._inside(name), content)
+        pid = next(self._world.numbers)
+        self._body.processes[pid] = " ".join(argv)
+        return SimulatedProgram(self._calls, program, pid)
+
+    async def pull(self, path: str, write: Callable[[bytes], None], max_bytes: int) -> bool:
+        """As `GuestSession.pull`. Raises `GuestRefused` when there is no such file."""
+        await self._ask("pull")
+        content = self._body.files.get(path)
+        if content is None:
+            raise GuestRefused(self._calls.name, f"{path} can't be read: there is no such file")
+        wanted = content[: max(0, max_bytes)]
+        for at in range(0, len(wanted), _PIECE_BYTES):
+            write(wanted[at : at + _PIECE_BYTES])
+        return len(wanted) == len(content)
+
+    async def list(self, folder: str, limit: int) -> Sequence[GuestFile]:
+        """As `GuestSession.list`, by path."""
+        await self._ask("list")
+        inside = folder.rstrip("/\\") + self._separator
+        found = (path for path in sorted(self._body.files) if path.startswith(inside))
+        return [
+            GuestFile(path, len(self._body.files[path]), self._body.written.get(path, 0.0))
+            for path in itertools.islice(found, max(0, limit))
+        ]
+
+    async def processes(self) -> Sequence[GuestProcess]:
+        """As `GuestSession.processes`."""
+        await self._ask("processes")
+        running = [GuestProcess(pid, 1, _base_name(command), command) for pid, command in sorted(self._body.processes.items())]
+        return [GuestProcess(1, None, "init", "/sbin/init"), *running][:_MOST_PROCESSES]
+
+    async def set_clock(self, at: float) -> None:
+        """As `GuestSession.set_clock`; guests have the world's time all the same."""
+        await self._ask("set_clock")
+
+    async def mark(self) -> GuestMark:
+        """As `GuestSession.mark`."""
+        await self._ask("mark")
+        number = next(self._world.numbers)
+        mark = GuestMark(self._inside(f"mark-{number}"), f"mark-{number}")
+        self._body.leave_traces(mark.word)
+        self._write(mark.file, mark.word.encode())
+        self._body.processes[number] = f"sleep {mark.word}"
+        return mark
+
+    async def traces(self, mark: GuestMark) -> Sequence[str]:
+        """As `GuestSession.traces`."""
+        await self._ask("traces")
+        found = [f"the file {mark.file}"] if mark.file in self._body.files else []
+        if any(mark.word in command for command in self._body.processes.values()):
+            found.append(f"the process {mark.word}")
+        return found
 
     async def close(self) -> None:
         """As `GuestSession.close`. Cancelled: it is closed all the same."""
-        if self._closed:
+        if self._calls.is_closed:
             return
-        self._closed = True
-        self._body.in_use.discard(self._number)
-        await self._world.take(self._era, self._world.durations.hang_up)
+        self._calls.is_closed = True
+        self._body.in_use.discard(self._calls.number)
+        await self._world.take(self._calls.era, self._world.durations.hang_up)
 
-    def _strikes(self, fault: Fault) -> bool:
-        return self._world.faults.strikes(fault, self._name)
+    @property
+    def _separator(self) -> str:
+        return "\\" if self._body.spec.platform == "windows" else "/"
 
-    @contextmanager
-    def _at_work(self, doing: str) -> Iterator[None]:
-        self._world.check_era(self._era)
-        if self._closed:
-            self._world.violations.append(f"machine {self._name}: {doing} in a conversation that was closed")
-        self._check_reachable("before it was asked")
-        if self._body.in_use - {self._number}:
-            self._world.violations.append(f"machine {self._name}: {doing} while another conversation used it")
-        if self._number in self._body.busy:
-            self._world.violations.append(f"machine {self._name}: two calls of one conversation at once")
-        run_number = self._body.run_number
-        self._body.busy.add(self._number)
-        try:
-            yield
-        finally:
-            if run_number == self._body.run_number:
-                self._body.busy.discard(self._number)
+    def _inside(self, name: str) -> str:
+        return f"{self.folder}{self._separator}{name}"
 
-    def _blame(self, what: str) -> None:
-        """On the engine, unless the hypervisor lied to it."""
-        (self._world.deceptions if self._body.lied else self._world.violations).append(f"machine {self._name}: {what}")
+    def _write(self, path: str, content: bytes) -> None:
+        self._body.files[path] = content
+        self._body.written[path] = asyncio.get_running_loop().time()
 
-    def _check_reachable(self, when: str) -> None:
-        if self._closed or self._run_number != self._body.run_number:
-            raise GuestUnreachable(self._name, f"its guest was gone {when}")
+    async def _ask(self, what: str) -> None:
+        """One short call. Raises `GuestUnreachable`."""
+        with self._calls.one(what):
+            if self._calls.strikes(Fault.GUEST_LOST_WHEN_ASKED):
+                await self._calls.lose_guest(self._world.durations.ask, f"while it was asked ({what})")
+            await self._calls.let_pass(self._world.durations.ask, f"while it was asked ({what})")
 
-    async def _let_pass(self, seconds: float | None, when: str) -> None:
-        await self._world.take_or_until(self._era, seconds, self._body.change)
-        self._check_reachable(when)
 
-    async def _lose_guest(self, within: Span, when: str) -> None:
-        await self._let_pass(self._world.drawn(within), when)
-        self._body.lose_guest()
-        self._check_reachable(when)
-
-    def _printed(self, output: bytes) -> bytes:
-        if self._strikes(Fault.OUTPUT_FLOODS):
-            return bytes(_FLOOD_BYTES)
-        if output and self._strikes(Fault.OUTPUT_TORN):
-            return output[: self._world.chance.randrange(len(output))]
-        return output
+def _base_name(command: str) -> str:
+    return command.split(" ", 1)[0].replace("\\", "/").rsplit("/", 1)[-1]

@@ -6,26 +6,38 @@ import asyncio
 import math
 from dataclasses import dataclass, field
 
-from malbox_tui.model.machine import MachineSpec
+from malbox_tui.model.machine import Downfall, MachineFacts, MachineSpec, Throttle
+
+_FACTS = MachineFacts(memory_mb=2048, vcpus=2)
+_UNBOUND = Throttle()
 
 
 @dataclass(eq=False)
 class MachineBody:
     """One machine's physical state.
 
-    `fresh`: reverted, and nothing was put into it since. `dirt`: what was put into it since the last true revert. `lied`: its latest
-    revert was reported as done and left the dirt. `run_number` counts the times it was switched on or off: a conversation with an
-    earlier run is over. `guest_up_at`: when its guest answers, on the loop's clock; infinite: never. `files`: the guest's, by path;
-    `written`: when they were, on the loop's clock. `processes`: the commands that run in the guest, by number. `boots` counts how often
-    the guest started anew by itself. `call`: what the provider is doing with it. `in_use`: numbers of the open conversations that put or
-    ran something, `busy` of those that do so now.
+    `fresh`: reverted, and nothing was put into it since. `dirt`: what was put into it since the last true revert; `touched_at`: when
+    the first of it was since it was switched on, on the loop's clock. `marked`: the living engine has left traces in it since then.
+    `lied`: its latest revert was reported as done and left the dirt, and no traces by which an engine could notice. `facts`: what its
+    hypervisor says of it. `throttle`: what bounds it while it runs. `downfall`: why it runs no more.
+
+    `run_number` counts the times it was switched on or off: a conversation with an earlier run is over. `boots` counts how often the
+    guest started anew by itself. `guest_up_at`: when it answers, on the loop's clock; infinite: never. `files`: the guest's, by path;
+    `written`: when they were, on the loop's clock. `processes`: the commands that run in the guest, by number. `call`: what the
+    provider is doing with the machine. `in_use`: numbers of the open conversations that put or ran something, `busy` of those that do
+    so now.
     """
 
     spec: MachineSpec
     running: bool = False
     fresh: bool = False
     dirt: str = ""
+    marked: bool = False
     lied: bool = False
+    facts: MachineFacts = _FACTS
+    throttle: Throttle = _UNBOUND
+    downfall: Downfall = Downfall.SWITCHED_OFF
+    touched_at: float = math.inf
     run_number: int = 0
     guest_up_at: float = math.inf
     files: dict[str, bytes] = field(default_factory=dict)
@@ -41,21 +53,22 @@ class MachineBody:
         """Seconds until the guest answers, if nothing changes; 0: it does; infinite: it never will."""
         return max(0.0, self.guest_up_at - now) if self.running else math.inf
 
-    def switch_off(self) -> None:
+    def switch_off(self, why: Downfall = Downfall.SHUT_DOWN) -> None:
         """The guest is gone, and what it was doing; what is on its disk stays."""
         if self.running:
+            self.downfall = why
             self._begin_run(running=False, guest_up_at=math.inf)
 
     def revert(self, guest_up_at: float) -> None:
         """Bring it to its clean snapshot, running."""
         self.files.clear()
         self.written.clear()
-        self.fresh, self.dirt, self.lied = True, "", False
+        self.fresh, self.dirt, self.marked, self.lied = True, "", False, False
         self._begin_run(running=True, guest_up_at=guest_up_at)
 
     def pretend_revert(self, guest_up_at: float) -> None:
         """Restart it with all that is on its disk."""
-        self.fresh, self.lied = False, True
+        self.fresh, self.lied = False, not self.marked
         self._begin_run(running=True, guest_up_at=guest_up_at)
 
     def lose_guest(self) -> None:
@@ -71,11 +84,19 @@ class MachineBody:
 
     def touch(self, dirt: str) -> None:
         """Something of a task got into it."""
+        if self.touched_at == math.inf:
+            self.touched_at = asyncio.get_running_loop().time()
         self.fresh, self.dirt, self.lied = False, dirt, False
 
+    def leave_traces(self, word: str) -> None:
+        """The engine marked it, and will know by that whether it was reverted; for a task it is as good as before."""
+        self.marked = True
+        self.dirt = self.dirt or word
+
     def forget_callers(self) -> None:
-        """Whoever called or talked is gone. A guest that was starting is up by the time somebody asks again."""
+        """Whoever called, talked or left traces is gone. A guest that was starting is up by the time somebody asks again."""
         self.call = None
+        self.marked = False
         self.in_use.clear()
         self.busy.clear()
         self._watchers.clear()
@@ -95,6 +116,7 @@ class MachineBody:
     def _begin_run(self, *, running: bool, guest_up_at: float) -> None:
         self.running, self.guest_up_at = running, guest_up_at
         self.run_number += 1
+        self.throttle, self.touched_at = _UNBOUND, math.inf
         self.in_use.clear()
         self.busy.clear()
         self.processes.clear()

@@ -144,8 +144,13 @@ def identified(
     """What kind of content it is, if a plugin that says so completed."""
     completed = {run.name for run in runs if run.status is PluginStatus.COMPLETED}
     if any(plugin.identifies and plugin.name in completed for plugin in plugins):
-        return world.fortune("kind", content).choice(_KINDS)
+        return kind_of(world, content)
     return None
+
+
+def kind_of(world: World, content: bytes) -> Identification:
+    """What kind of content it is."""
+    return world.fortune("kind", content).choice(_KINDS)
 
 
 def stopped(reason: str) -> Ending:

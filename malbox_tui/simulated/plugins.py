@@ -12,10 +12,20 @@ from pathlib import Path
 from malbox_tui.model.errors import MalboxError, PluginUnavailable, StoreError
 from malbox_tui.model.events import EventBody
 from malbox_tui.model.limits import UNLIMITED, ResourceLimits
+from malbox_tui.model.report import Identification
 from malbox_tui.ports import BatchMember, Findings, PluginBench, PluginInfo, PluginJob, ResultStore, StopSignal
 from malbox_tui.simulated.batch import MemberState, serve
 from malbox_tui.simulated.faults import Fault
-from malbox_tui.simulated.plugin_run import PLUGINS, PluginPlace, SimulatedPlugin, identified, not_run, run_plugin, skipped
+from malbox_tui.simulated.plugin_run import (
+    PLUGINS,
+    PluginPlace,
+    SimulatedPlugin,
+    identified,
+    kind_of,
+    not_run,
+    run_plugin,
+    skipped,
+)
 from malbox_tui.simulated.world import World
 
 _INBOXES = Path("/simulated")
@@ -126,6 +136,13 @@ class SimulatedRunner:
         self._place.closing.set()
         self._idle.clear()
 
+    async def look_at(self, bench: SimulatedBench, sample_name: str) -> Identification | None:
+        """What a bench of this runner does to identify a sample."""
+        if (plugin := next((plugin for plugin in self._plugins if plugin.identifies), None)) is None:
+            return None
+        await self._world.take(self._era, plugin.seconds)
+        return kind_of(self._world, self._world.files.get(bench.inbox / sample_name, sample_name.encode()))
+
     async def work(self, bench: SimulatedBench, job: PluginJob, stop: StopSignal) -> Findings:
         """What a bench of this runner does."""
         self._begin(bench, job)
@@ -210,6 +227,10 @@ class SimulatedBench:
     def laid_out(self) -> list[Path]:
         """What lies in the inbox."""
         return [path for path in self._world.files if path.parent == self.inbox]
+
+    async def identify(self, sample_name: str) -> Identification | None:
+        """As `PluginBench.identify`."""
+        return await self._runner.look_at(self, sample_name)
 
     async def run(self, job: PluginJob, stop: StopSignal) -> Findings:
         """As `PluginBench.run`. Raises `StoreError` when the results can't be written."""

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from malbox_tui.model.errors import GuestUnreachable, MachineError, MachineMissing
-from malbox_tui.ports import GuestExit
+from malbox_tui.model.errors import GuestRefused, GuestUnreachable, MachineError, MachineMissing
+from malbox_tui.ports import GuestEnd, GuestExit
 from tests.support.fleets import Fleet, on_every_fleet
 from tests.support.virtual_time import settle_loop
 
@@ -18,8 +18,8 @@ async def answers(fleet: Fleet) -> bool:
     """Whether a guest answers that the test then talks to."""
     async with asyncio.timeout(fleet.deadline_s):
         session = await fleet.channel.connect(fleet.machine)
-        path = await session.put(fleet.program(HELLO), "hello")
-        ran = await session.execute(path, 100)
+        path = await session.push(fleet.program(HELLO), "hello", executable=True)
+        ran = await (await session.start((path,))).wait(100)
         await session.close()
     return ran == HELLO
 
@@ -75,11 +75,13 @@ async def test_what_was_put_before_a_revert_is_gone_after_it(fleet: Fleet) -> No
     await fleet.provider.revert(fleet.machine)
     async with asyncio.timeout(fleet.deadline_s):
         session = await fleet.channel.connect(fleet.machine)
-        path = await session.put(fleet.program(HELLO), "hello")
+        path = await session.push(fleet.program(HELLO), "hello", executable=True)
         await session.close()
         await fleet.provider.revert(fleet.machine)
         session = await fleet.channel.connect(fleet.machine)
-        assert (await session.execute(path, 100)).code not in (0, None)
+        assert path not in [file.path for file in await session.list(session.folder, 100)]
+        with pytest.raises(GuestRefused):
+            await session.start((path,))
         await session.close()
 
 
@@ -90,7 +92,7 @@ async def test_a_revert_ends_the_conversations_of_before(fleet: Fleet) -> None:
         session = await fleet.channel.connect(fleet.machine)
         await fleet.provider.revert(fleet.machine)
         with pytest.raises(GuestUnreachable):
-            await session.put(fleet.program(HELLO), "hello")
+            await session.push(fleet.program(HELLO), "hello")
         await session.close()
 
 
@@ -101,7 +103,7 @@ async def test_a_stopped_machine_does_not_answer_and_its_conversations_are_over(
         session = await fleet.channel.connect(fleet.machine)
         await fleet.provider.stop(fleet.machine)
         with pytest.raises(GuestUnreachable):
-            await session.put(fleet.program(HELLO), "hello")
+            await session.push(fleet.program(HELLO), "hello")
         await session.close()
 
 
@@ -109,12 +111,13 @@ async def test_a_stopped_machine_does_not_answer_and_its_conversations_are_over(
 async def test_a_machine_is_stopped_while_its_guest_works(fleet: Fleet) -> None:
     await fleet.provider.revert(fleet.machine)
     session = await fleet.channel.connect(fleet.machine)
-    path = await session.put(fleet.program(HELLO, seconds=10 * fleet.deadline_s), "long")
+    path = await session.push(fleet.program(HELLO, seconds=10 * fleet.deadline_s), "long", executable=True)
+    program = await session.start((path,))
     async with asyncio.timeout(fleet.deadline_s), asyncio.TaskGroup() as group:
-        running = group.create_task(_outcome(session.execute(path, 100)))
+        running = group.create_task(_outcome(program.wait(100)))
         await settle_loop()
         await fleet.provider.stop(fleet.machine)
-    assert running.result() in (GuestExit(None), GuestUnreachable)
+    assert running.result() in (GuestExit(None, end=GuestEnd.POWERED_OFF), GuestUnreachable)
     await session.close()
 
 

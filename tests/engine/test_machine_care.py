@@ -13,7 +13,7 @@ from malbox_tui.model.errors import GuestUnreachable, MachineError
 from malbox_tui.model.events import MachineChanged
 from malbox_tui.model.machine import MachineSpec, MachineState
 from malbox_tui.model.task import EndedBy, RequirementClass, TaskState
-from malbox_tui.ports import GuestExit, GuestSession
+from malbox_tui.ports import GuestSession
 from malbox_tui.simulated.faults import ALWAYS, Fault
 from malbox_tui.simulated.world import Program
 from tests.support.rig import LINUX, EngineRig, spec, states, with_engine
@@ -220,18 +220,20 @@ def test_whatever_an_adapter_raises_the_machine_is_cared_for(call: str, error: B
 
 
 @pytest.mark.parametrize("error", [RuntimeError("a bug"), MachineError("m1", "odd"), asyncio.CancelledError()], ids=repr)
-@pytest.mark.parametrize("call", ["put", "execute"])
+@pytest.mark.parametrize("call", ["push", "start"])
 def test_whatever_a_guest_session_raises_the_guest_is_lost_and_nothing_else(call: str, error: BaseException) -> None:
     class Odd:
-        async def put(self, source: object, name: str) -> str:
-            if call == "put":
-                raise error
-            return "/tmp/sample"
+        def __init__(self, real: GuestSession) -> None:
+            self._real = real
 
-        async def execute(self, path: str, max_output_bytes: int) -> GuestExit:
+        def __getattr__(self, name: str) -> object:
+            return self._raise if name == call else getattr(self._real, name)
+
+        async def _raise(self, *_args: object, **_named: object) -> None:
             raise error
 
         async def close(self) -> None:
+            await self._real.close()
             raise RuntimeError("another bug")
 
     async def test(rig: EngineRig) -> None:
@@ -241,7 +243,7 @@ def test_whatever_a_guest_session_raises_the_guest_is_lost_and_nothing_else(call
 
         async def connect(machine: MachineSpec) -> GuestSession:
             channel.connect = real  # type: ignore[method-assign]
-            return Odd()
+            return Odd(await real(machine))  # type: ignore[return-value]
 
         channel.connect = connect  # type: ignore[method-assign]
         await rig.add("one", "two", requires=LINUX)

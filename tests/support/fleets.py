@@ -9,14 +9,14 @@ import asyncio
 import functools
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from malbox_tui.model.machine import MachineSpec
-from malbox_tui.ports import GuestChannel, GuestExit, MachineProvider
+from malbox_tui.ports import GuestChannel, GuestEnd, GuestExit, MachineProvider
 from malbox_tui.simulated.faults import Fault
 from malbox_tui.simulated.guests import SimulatedChannel
 from malbox_tui.simulated.machines import SimulatedProvider
@@ -35,8 +35,12 @@ class Fleet(ABC):
     deadline_s: float
 
     @abstractmethod
-    def program(self, does: GuestExit, seconds: float = 0.0) -> Path:
-        """A file that does this when it is run in a guest; code None: it switches its machine off."""
+    def program(self, does: GuestExit, seconds: float = 0.0, drops: Sequence[tuple[str, bytes]] = ()) -> Path:
+        """A file that comes to this end when it is run in a guest, after having written `drops` beside itself, by name."""
+
+    @abstractmethod
+    def lay_out(self, content: bytes) -> Path:
+        """A file of this host with this content."""
 
     @abstractmethod
     def lose_guest(self) -> None:
@@ -67,10 +71,15 @@ class SimulatedFleet(Fleet):
         self.provider = SimulatedProvider(self.world)
         self.channel = SimulatedChannel(self.world)
 
-    def program(self, does: GuestExit, seconds: float = 0.0) -> Path:
-        path = Path(f"/programs/{len(self.world.files)}")
-        self.world.files[path] = str(path).encode()
-        self.world.programs[self.world.files[path]] = Program(seconds, does.code, does.output)
+    def program(self, does: GuestExit, seconds: float = 0.0, drops: Sequence[tuple[str, bytes]] = ()) -> Path:
+        path = self.lay_out(b"program %d" % len(self.world.files))
+        reboots = does.end is GuestEnd.REBOOTED
+        self.world.programs[self.world.files[path]] = Program(seconds, does.code, does.output, tuple(drops), reboots)
+        return path
+
+    def lay_out(self, content: bytes) -> Path:
+        path = Path(f"/host/{len(self.world.files)}")
+        self.world.files[path] = content
         return path
 
     def lose_guest(self) -> None:

@@ -11,7 +11,7 @@ import msgspec
 
 from malbox_tui.model.errors import MalboxError, RefusedContent, StoreError
 from malbox_tui.model.limits import UNLIMITED, ResourceLimits
-from malbox_tui.model.report import Classification, PluginRun, PluginStatus, ResultRef, Verdict
+from malbox_tui.model.report import Classification, Identification, PluginRun, PluginStatus, ResultRef, Verdict
 from malbox_tui.ports import (
     BatchMember,
     Findings,
@@ -149,6 +149,9 @@ class ScriptedBench:
     runner: ScriptedRunner
     inbox: Path = INBOX
 
+    async def identify(self, sample_name: str) -> Identification | None:
+        return self.runner.identification
+
     async def run(self, job: PluginJob, stop: StopSignal) -> Findings:
         return await self.runner.work(job, stop)
 
@@ -181,6 +184,8 @@ class ScriptedRunner:
     plugins: tuple[str, ...] = ("scripted",)
     """What there is; each that is not kept out gives `runs`, the others are skipped."""
     isolation: str = "scripted"
+    identification: Identification | None = None
+    """What every sample is."""
     together: bool = False
     """The tasks of a batch run side by side; else one after the other."""
     batches: list[list[int]] = field(default_factory=list)
