@@ -20,6 +20,7 @@ from textual.screen import ModalScreen, Screen
 from textual.worker import WorkerFailed
 
 from malbox_tui.model.commands import ShutdownMode
+from malbox_tui.model.overview import GroupView
 from malbox_tui.model.queries import TaskRecord
 from malbox_tui.model.submission import Refused
 from malbox_tui.tui import keys
@@ -64,7 +65,7 @@ class MalboxApp(App[ShutdownMode]):
         self.showing = Showing(self, self.feed, self.dashboard, self.access)
         self.adding = Adding(self, around, self.access, self._note_refused)
         self.leaving = Leaving(self, self.feed, self.picture, around)
-        self.orders = Orders(self, around.client, around.actor, self._show_what_came_of_it)
+        self.orders = Orders(self, around.client, around.actor, self.showing.show_everything)
         self._palette: Palette | None = None
         """The palette that was opened last, until a command of it was chosen."""
         self._panicked = False
@@ -117,10 +118,6 @@ class MalboxApp(App[ShutdownMode]):
     def show_time(self) -> None:
         """Draw what moves with time alone."""
         self.showing.show_time()
-
-    async def _show_what_came_of_it(self) -> None:
-        self.feed.changes.anything = self.feed.changes.tasks = True
-        await self.show_changes()
 
     def _note_refused(self, refused: Sequence[Refused]) -> None:
         self.picture.note_refused(self.feed.now(), refused)
@@ -195,11 +192,19 @@ class MalboxApp(App[ShutdownMode]):
 
     # --- keys: the pool ----------------------------------------------------------------------------------------------------------
 
-    def action_resize(self, min_step: int, max_step: int) -> None:
-        """Change the limits of the chosen worker group."""
+    def action_resize_min(self, step: int) -> None:
+        """Change the least number of workers of the chosen group."""
+        if (group := self._chosen_group()) is not None:
+            self.orders.change_min(group, step)
+
+    def action_resize_max(self, step: int) -> None:
+        """Change the largest number of workers of the chosen group."""
+        if (group := self._chosen_group()) is not None:
+            self.orders.change_max(group, step)
+
+    def _chosen_group(self) -> GroupView | None:
         overview = self.picture.overview
-        if overview is not None and (group := self.dashboard.groups.of(overview)) is not None:
-            self.orders.resize(group, min_step, max_step)
+        return None if overview is None else self.dashboard.groups.of(overview)
 
     def action_save_limits(self) -> None:
         """Keep the limits of all worker groups."""

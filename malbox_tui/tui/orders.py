@@ -1,11 +1,12 @@
 """What an operator orders of the engine. What destroys something asks first, and names what it hits.
 
-An order carries the task that was under the cursor when the key was pressed, and where it matters the state it was in.
+An order carries the task that was under the cursor when the key was pressed, and where it matters the state it was in. Keys that count
+on (`]` twice) count from what was asked for last, while that isn't answered.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable
 from typing import Any
 from uuid import uuid4
 
@@ -31,6 +32,7 @@ from malbox_tui.model.overview import GroupView, Overview
 from malbox_tui.model.queries import TaskRecord
 from malbox_tui.model.task import OWNED_STATES
 from malbox_tui.ports import Client
+from malbox_tui.tui.asked import Asked
 from malbox_tui.tui.columns import name_cell
 from malbox_tui.tui.live import LiveTask
 from malbox_tui.tui.moment import Moment
@@ -40,13 +42,14 @@ from malbox_tui.tui.text import plain, shown
 
 
 class Orders:
-    """Sends commands in an operator's name and says how they ended; `show` draws what came of them."""
+    """Sends commands in an operator's name and says how they ended; `show` returns when what came of them is drawn."""
 
     def __init__(self, app: App[Any], client: Client, actor: str, show: Callable[[], Awaitable[None]]) -> None:
         self._app = app
         self._client = client
         self._actor = actor
         self._show = show
+        self._asked = Asked()
 
     async def cancel(self, record: TaskRecord, moment: Moment) -> None:
         """Ask, then cancel the task as it was when it was asked about."""
@@ -71,12 +74,21 @@ class Orders:
 
     def change_priority(self, record: TaskRecord, step: int) -> None:
         """Raise or lower the priority of a waiting task."""
-        self._carry_out(SetPriority(task_ids=(record.task.id,), priority=record.task.priority + step))
+        thing = ("priority", record.task.id)
+        priority = self._asked.latest(thing, record.task.priority) + step
+        self._carry_out(SetPriority(task_ids=(record.task.id,), priority=priority), (thing, priority))
 
-    def resize(self, group: GroupView, min_step: int, max_step: int) -> None:
-        """Change the limits of a worker group."""
-        low, high = group.min_workers + min_step, group.max_workers + max_step
-        self._carry_out(ResizeGroup(group=group.name, min_workers=low, max_workers=high))
+    def change_min(self, group: GroupView, step: int) -> None:
+        """Raise or lower the least number of workers of a group."""
+        thing = ("min", group.name)
+        least = self._asked.latest(thing, group.min_workers) + step
+        self._carry_out(ResizeGroup(group=group.name, min_workers=least), (thing, least))
+
+    def change_max(self, group: GroupView, step: int) -> None:
+        """Raise or lower the largest number of workers of a group."""
+        thing = ("max", group.name)
+        most = self._asked.latest(thing, group.max_workers) + step
+        self._carry_out(ResizeGroup(group=group.name, max_workers=most), (thing, most))
 
     def save_limits(self) -> None:
         """Keep the limits of all worker groups for the next start."""
@@ -111,16 +123,20 @@ class Orders:
 
     def pause_or_resume(self, overview: Overview) -> None:
         """Pause, or resume what is paused."""
-        self._carry_out(ResumePool() if overview.paused else PausePool())
+        is_paused = not self._asked.latest("paused", overview.paused is not None)
+        self._carry_out(PausePool() if is_paused else ResumePool(), ("paused", is_paused))
 
-    def _carry_out(self, action: Action) -> None:
-        self._app.run_worker(self._do(Command(action=action, actor=self._actor, key=uuid4().hex)), name="command")
+    def _carry_out(self, action: Action, *asks_for: tuple[Hashable, object]) -> None:
+        command = Command(action=action, actor=self._actor, key=uuid4().hex)
+        self._asked.ask(asks_for, command.key)
+        self._app.run_worker(self._do(command), name="command")
 
     async def _do(self, command: Command) -> None:
         try:
             outcome = await self._client.do(command)
+            say_text(self._app, shown(outcome.message), bad=not outcome.done)
+            await self._show()
         except MalboxError as error:
             say(self._app, str(error), bad=True)
-            return
-        say_text(self._app, shown(outcome.message), bad=not outcome.done)
-        await self._show()
+        finally:
+            self._asked.answered(command.key)

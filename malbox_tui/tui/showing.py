@@ -32,7 +32,7 @@ class Showing:
         self._feed = feed
         self._dashboard = dashboard
         self._access = access
-        self._is_showing = False
+        self._one_at_a_time = asyncio.Lock()
         self._frames = 0
         self._retry = asyncio.Event()
         self._access_was: object = None
@@ -65,25 +65,32 @@ class Showing:
             self._retry.set()
 
     async def show_changes(self) -> None:
-        """Draw what changed; one at a time, so that a slow engine is not asked twice."""
-        if self._is_showing or not self._feed.has_begun or self._feed.ended or self._access.is_away:
-            return
-        changes = self._feed.take_changes()
-        if not changes.anything:
-            return
-        self._is_showing = True
-        try:
-            await self._feed.refresh()
-            await self._dashboard.show(changes)
-            if isinstance(self._app.screen, TaskScreen):
-                await self._app.screen.reread()
-        except EngineStopped:
-            self._feed.ended = True
-        except MalboxError as error:
-            self._feed.changes = Changes(anything=True, tasks=True)
-            self._tell(error)
-        finally:
-            self._is_showing = False
+        """Draw what changed, unless that is being done already: a slow engine is not asked twice."""
+        if not self._one_at_a_time.locked():
+            await self._show()
+
+    async def show_everything(self) -> None:
+        """Ask for everything from now on and draw it; returns when it is drawn."""
+        self._feed.changes = Changes(anything=True, tasks=True)
+        await self._show()
+
+    async def _show(self) -> None:
+        async with self._one_at_a_time:
+            if not self._feed.has_begun or self._feed.ended or self._access.is_away:
+                return
+            changes = self._feed.take_changes()
+            if not changes.anything:
+                return
+            try:
+                await self._feed.refresh()
+                await self._dashboard.show(changes)
+                if isinstance(self._app.screen, TaskScreen):
+                    await self._app.screen.reread()
+            except EngineStopped:
+                self._feed.ended = True
+            except MalboxError as error:
+                self._feed.changes = Changes(anything=True, tasks=True)
+                self._tell(error)
 
     def show_time(self) -> None:
         """Draw what moves with time alone."""

@@ -207,7 +207,7 @@ class ScriptedClient(Client):
         *,
         told: Sequence[EventBody] = (),
         results: Mapping[str, bytes | MalboxError] | None = None,
-        answer: Callable[[Command], CommandOutcome] | None = None,
+        answer: Callable[[Command], CommandOutcome | MalboxError] | None = None,
         reasons: Mapping[int, str] | None = None,
         **engine: Any,
     ) -> None:
@@ -221,6 +221,9 @@ class ScriptedClient(Client):
         self.commands: list[Command] = []
         self.offered: list[SampleName] = []
         self.queries: list[TaskQuery] = []
+        self.answers = asyncio.Event()
+        """Cleared: commands are answered when it is set again."""
+        self.answers.set()
         self._answer = answer or (lambda command: CommandOutcome(done=True, message=f"{type(command.action).__name__}: done."))
         self._engine = engine
         self._items: list[Event | Gap | None] = []
@@ -258,7 +261,11 @@ class ScriptedClient(Client):
     async def do(self, command: Command) -> CommandOutcome:
         """See `Client`."""
         self.commands.append(command)
-        return self._answer(command)
+        await self.answers.wait()
+        answer = self._answer(command)
+        if isinstance(answer, MalboxError):
+            raise answer
+        return answer
 
     async def submit(
         self, offers: AsyncIterator[Offer], options: SubmissionOptions, on_receipt: Callable[[Receipt], None] | None = None

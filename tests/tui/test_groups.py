@@ -9,7 +9,17 @@ import msgspec
 import pytest
 from textual.pilot import Pilot
 
-from malbox_tui.model.commands import ResizeGroup, SaveLimits, ShutdownMode
+from malbox_tui.model.commands import (
+    Command,
+    CommandOutcome,
+    PausePool,
+    ResizeGroup,
+    ResumePool,
+    SaveLimits,
+    SetPriority,
+    ShutdownMode,
+)
+from malbox_tui.model.errors import MalboxError, StoreFull
 from malbox_tui.model.overview import GroupView
 from malbox_tui.model.task import TaskState
 from malbox_tui.model.worker import WorkerKind, WorkerState, WorkerView
@@ -202,10 +212,10 @@ def test_the_choice_is_by_name_and_falls_back_to_the_first() -> None:
 @pytest.mark.parametrize(
     ("pressed", "action"),
     [
-        (["right_square_bracket"], ResizeGroup(group="default", min_workers=2, max_workers=5)),
-        (["w", "right_square_bracket"], ResizeGroup(group="windows", min_workers=1, max_workers=3)),
-        (["w", "w", "right_curly_bracket"], ResizeGroup(group="archives", min_workers=1, max_workers=3)),
-        (["w", "w", "w", "left_square_bracket"], ResizeGroup(group="default", min_workers=2, max_workers=3)),
+        (["right_square_bracket"], ResizeGroup(group="default", max_workers=5)),
+        (["w", "right_square_bracket"], ResizeGroup(group="windows", max_workers=3)),
+        (["w", "w", "right_curly_bracket"], ResizeGroup(group="archives", min_workers=1)),
+        (["w", "w", "w", "left_square_bracket"], ResizeGroup(group="default", max_workers=3)),
         (["w", "s"], SaveLimits()),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -215,6 +225,75 @@ async def test_keys_resize_the_chosen_group_and_save_the_limits_of_all(pressed: 
     assert [command.action for command in client.commands] == [action]
 
 
+@pytest.mark.parametrize(
+    ("pressed", "actions"),
+    [
+        (
+            ["right_square_bracket", "right_square_bracket", "left_square_bracket"],
+            [ResizeGroup(max_workers=5), ResizeGroup(max_workers=6), ResizeGroup(max_workers=5)],
+        ),
+        (
+            ["right_curly_bracket", "right_square_bracket", "right_curly_bracket"],
+            [ResizeGroup(min_workers=3), ResizeGroup(max_workers=5), ResizeGroup(min_workers=4)],
+        ),
+        (
+            ["right_square_bracket", "w", "right_square_bracket"],
+            [ResizeGroup(max_workers=5), ResizeGroup(group="windows", max_workers=3)],
+        ),
+        (["plus", "plus"], [SetPriority(task_ids=(1,), priority=2), SetPriority(task_ids=(1,), priority=3)]),
+        (["p", "p"], [PausePool(), ResumePool()]),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value[0], str) else "",
+)
+async def test_keys_in_a_burst_count_from_what_was_asked_for_last(pressed: list[str], actions: list[object]) -> None:
+    async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
+        client.answers.clear()
+        await pilot.press(*pressed)
+        await pilot.pause()
+
+    client = ScriptedClient([record(1, TaskState.PENDING)], WORKERS, groups=GROUPS)
+    await _with(client, play)
+    assert [command.action for command in client.commands] == actions
+
+
+@pytest.mark.parametrize(
+    "answer", [CommandOutcome(done=False, message="There is no room for more."), StoreFull("The disk is full.")]
+)
+async def test_what_was_refused_is_not_counted_from(answer: CommandOutcome | MalboxError) -> None:
+    async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
+        await pilot.press("right_square_bracket", "right_square_bracket")
+        await pilot.pause()
+        await pilot.press("right_square_bracket")
+        await pilot.pause()
+        client._engine["groups"] = (msgspec.structs.replace(GROUPS[0], max_workers=9), *GROUPS[1:])
+        await app.showing.show_everything()
+        await pilot.press("right_square_bracket")
+        await pilot.pause()
+
+    client = ScriptedClient([record(1)], WORKERS, groups=GROUPS, answer=lambda command: answer)
+    await _with(client, play)
+    assert [command.action.max_workers for command in client.commands][2:] == [5, 10]  # type: ignore[union-attr]
+
+
+async def test_a_confirmed_wish_is_counted_from_until_it_is_shown_and_then_what_is_shown() -> None:
+    async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
+        await pilot.press("right_square_bracket")
+        await pilot.pause()
+        assert app.picture.overview is not None
+        assert app.picture.overview.groups[0].max_workers == 5
+        await pilot.press("right_square_bracket")
+        await pilot.pause()
+
+    def obeyed(command: Command) -> CommandOutcome:
+        assert isinstance(command.action, ResizeGroup)
+        client._engine["groups"] = (msgspec.structs.replace(GROUPS[0], max_workers=command.action.max_workers), *GROUPS[1:])
+        return CommandOutcome(done=True, message="done")
+
+    client = ScriptedClient([record(1)], WORKERS, groups=GROUPS, answer=obeyed)
+    await _with(client, play)
+    assert [command.action for command in client.commands] == [ResizeGroup(max_workers=5), ResizeGroup(max_workers=6)]
+
+
 async def test_a_single_group_offers_no_other() -> None:
     async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
         assert not app.dashboard.check_action("next_group", ())
@@ -222,7 +301,7 @@ async def test_a_single_group_offers_no_other() -> None:
 
     client = ScriptedClient([record(1)], [worker(1)])
     await _with(client, play)
-    assert [command.action for command in client.commands] == [ResizeGroup(group="default", min_workers=2, max_workers=5)]
+    assert [command.action for command in client.commands] == [ResizeGroup(group="default", max_workers=5)]
 
 
 async def test_the_chosen_group_comes_into_sight() -> None:
