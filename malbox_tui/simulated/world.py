@@ -39,6 +39,8 @@ class Durations:
     revert: Span = (1.0, 4.0)
     boot: Span = (2.0, 10.0)
     stop: Span = (0.1, 0.5)
+    look: Span = (0.0, 0.1)
+    dump: Span = (0.5, 3.0)
     put: Span = (0.1, 1.0)
     execute: Span = (5.0, 60.0)
     ask: Span = (0.0, 0.02)
@@ -119,6 +121,12 @@ class World:
             return self.programs[content]
         fortune = self.fortune("program", content)
         return Program(fortune.uniform(*self.durations.execute), fortune.choice((0, 0, 0, 1)), b"ran\n" * fortune.randrange(64))
+
+    def leave_file(self, target: Path, content: bytes) -> None:
+        """Write a file of this host: among `files`, and on disk where its folder is there."""
+        self.files[target] = content
+        if target.parent.is_dir():
+            target.write_bytes(content)
 
     # --- waiting ---
 
