@@ -1,4 +1,4 @@
-"""Values that were asked of the engine and aren't confirmed yet: keys that count on count on from them, not from what is still shown."""
+"""Values that were asked of the engine and aren't confirmed yet: keys that count go on from them, not from what is still shown."""
 
 from __future__ import annotations
 
