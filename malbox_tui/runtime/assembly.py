@@ -1,4 +1,5 @@
-"""The only place that names concrete adapters: puts engine, store, quarantine, plugins and lock together for one data folder."""
+"""Puts engine, store, quarantine, plugins, machines and lock together for one data folder. Concrete adapters are named here, and those
+of machines in `machine_assembly`, and nowhere else."""
 
 from __future__ import annotations
 
@@ -11,33 +12,26 @@ from pathlib import Path
 from typing import Protocol
 
 from malbox_tui.config.folders import DataFolders
+from malbox_tui.config.machine_list import listed
 from malbox_tui.config.settings import Settings
-from malbox_tui.engine import clock
 from malbox_tui.engine.clock import SystemClock
 from malbox_tui.engine.engine import Adapters, Engine
 from malbox_tui.engine.tracker import TaskTracker
 from malbox_tui.intake.folder_walk import FolderIntake
 from malbox_tui.model.actions import ActionRecord
 from malbox_tui.model.events import Event, EventBody
-from malbox_tui.model.machine import MachineSpec
 from malbox_tui.model.queries import TaskPage, TaskQuery
 from malbox_tui.model.task import TaskState
 from malbox_tui.plugins.registry import BUILTIN_FOLDER
 from malbox_tui.plugins.runner import HostPluginRunner
 from malbox_tui.ports import Intake, LimitsStore, Machinery
 from malbox_tui.runtime.engine_thread import EngineThread
-from malbox_tui.simulated.guests import SimulatedChannel
-from malbox_tui.simulated.machines import SimulatedProvider
-from malbox_tui.simulated.world import World
+from malbox_tui.runtime.machine_assembly import build_machinery
 from malbox_tui.store.folder_lock import FolderLock
 from malbox_tui.store.quarantine import CartQuarantine
 from malbox_tui.store.results import FileResultStore
 from malbox_tui.store.sqlite import SqliteStore
 from malbox_tui.store.sqlite_reader import SqliteReader
-
-SIMULATED = "simulated"
-"""The provider whose machines are not there."""
-SIMULATION_SEED = 1
 
 
 class TaskReader(Protocol):
@@ -97,6 +91,7 @@ def build_engine(
     """An engine on its real adapters; must be called on the event loop that it will live on."""
     services = TaskTracker()
     results = FileResultStore(folders.results)
+    listing = listed([machine.spec() for machine in settings.machines])
 
     def announce(body: EventBody) -> None:
         engine.announce(body)
@@ -112,27 +107,13 @@ def build_engine(
             results=results,
             runner=HostPluginRunner(settings, results, folders.scratch, announce, plugin_folder),
             wall=SystemClock(),
-            machinery=Machinery(_machines(settings)) if at_rest else _machinery(settings),
+            machinery=Machinery(listing.machines, faults=listing.faults) if at_rest else build_machinery(listing),
             limits=limits,
             free_bytes=lambda: _free_bytes(folders.root),
         ),
         at_rest=at_rest,
     )
     return engine
-
-
-def _machinery(settings: Settings) -> Machinery:
-    """The configured machines, with what moves those of each provider."""
-    machines = _machines(settings)
-    simulated = tuple(machine for machine in machines if machine.provider == SIMULATED)
-    if not simulated:
-        return Machinery(machines)
-    world = World(SIMULATION_SEED, clock.sleep, simulated)
-    return Machinery(machines, {SIMULATED: SimulatedProvider(world)}, {SIMULATED: SimulatedChannel(world)})
-
-
-def _machines(settings: Settings) -> tuple[MachineSpec, ...]:
-    return tuple(machine.spec() for machine in settings.machines)
 
 
 def _free_bytes(folder: Path) -> int | None:
