@@ -1,0 +1,1 @@
+"""Hypervisors: machines of libvirt, here and on other hosts."""
