@@ -250,6 +250,20 @@ class ResultStore(Protocol):
         """A writer for one result. Raises ValueError when `name` is not a plain file name."""
         ...
 
+    def place_for(self, task_id: int, token: str, plugin: str, name: str) -> Path:
+        """Where somebody else may write the new file that `take_in` then makes a result of; its folder is there. Raises ValueError as
+        `begin`, `StoreError`."""
+        ...
+
+    async def take_in(self, task_id: int, token: str, plugin: str, name: str, max_bytes: int) -> tuple[ResultRef, bool]:
+        """Make a result of what was written to `place_for`, at most its first `max_bytes`; and whether that was all. Nothing is left
+        there. Raises `StoreError`, also when nothing was written."""
+        ...
+
+    async def lay_out(self, reference: ResultRef, target: Path) -> None:
+        """Write a result into the new file `target`, mode 0444. Raises `StoreError`; no file is left then."""
+        ...
+
     async def settle(self, task_id: int, token: str) -> None:
         """Make the attempt's results durable, and remove those of the task's other attempts."""
         ...

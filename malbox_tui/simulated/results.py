@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 from malbox_tui.model.errors import StoreError, StoreFull
 from malbox_tui.model.report import ResultRef
@@ -14,6 +15,8 @@ from malbox_tui.simulated.open_calls import OpenCalls
 from malbox_tui.simulated.world import World
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+_INCOMING = Path("/incoming")
 
 _PLACE = "The simulated result store"
 
@@ -32,11 +35,31 @@ class SimulatedResults:
 
     def begin(self, task_id: int, token: str, plugin: str, name: str, format: str) -> ResultWriter:
         """As `ResultStore.begin`; `token` and `plugin` must be plain names too."""
-        for part in (token, plugin, name):
-            if _PLAIN_NAME.fullmatch(part) is None:
-                raise ValueError(f"{part!r} is not a plain name")
         self._world.check_era(self._era)
-        return SimulatedWriter(self._world, f"{task_id}/{token}/{plugin}/{name}", format)
+        return SimulatedWriter(self._world, _path(task_id, token, plugin, name), format)
+
+    def place_for(self, task_id: int, token: str, plugin: str, name: str) -> Path:
+        """As `ResultStore.place_for`: a path among the world's files."""
+        self._world.check_era(self._era)
+        return _INCOMING / _path(task_id, token, plugin, name)
+
+    async def take_in(self, task_id: int, token: str, plugin: str, name: str, max_bytes: int) -> tuple[ResultRef, bool]:
+        """As `ResultStore.take_in`."""
+        with self._calls.one():
+            await self._world.take(self._era, self._world.durations.disk)
+            content = self._world.files.pop(self.place_for(task_id, token, plugin, name), None)
+            if content is None:
+                raise StoreError(f"There is no file {name} to take in.")
+            writer = self.begin(task_id, token, plugin, name, "file")
+            writer.write(content[: max(0, max_bytes)])
+            return writer.commit(), len(content) <= max_bytes
+
+    async def lay_out(self, reference: ResultRef, target: Path) -> None:
+        """As `ResultStore.lay_out`: among the world's files."""
+        content = await self.read(reference, 1 << 62)
+        if target in self._world.files:
+            raise StoreError(f"{target} exists already.")
+        self._world.leave_file(target, content)
 
     async def settle(self, task_id: int, token: str) -> None:
         """As `ResultStore.settle`. Raises `StoreError`, `StoreFull`."""
@@ -71,6 +94,13 @@ class SimulatedResults:
     def _remove(self, unwanted: Callable[[list[str]], bool]) -> None:
         for path in [path for path in self._world.results if unwanted(path.split("/"))]:
             del self._world.results[path]
+
+
+def _path(task_id: int, token: str, plugin: str, name: str) -> str:
+    for part in (token, plugin, name):
+        if _PLAIN_NAME.fullmatch(part) is None:
+            raise ValueError(f"{part!r} is not a plain name")
+    return f"{task_id}/{token}/{plugin}/{name}"
 
 
 class SimulatedWriter:

@@ -7,10 +7,12 @@ that survives a power cut.
 from __future__ import annotations
 
 import asyncio
+import errno
 import hashlib
 import os
 import re
 import shutil
+import stat
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -25,6 +27,8 @@ from malbox_tui.store.failures import store_error
 T = TypeVar("T")
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+_COPY_BYTES = 1024 * 1024
 
 _HIDDEN = "."
 """Begins the name of a file that is not whole, as it does no plain name."""
@@ -48,15 +52,34 @@ class FileResultStore:
 
     def begin(self, task_id: int, token: str, plugin: str, name: str, format: str) -> FileResultWriter:
         """As `ResultStore.begin`; `token` and `plugin` must be plain names too. Raises `StoreError`, `StoreFull`."""
-        for part in (token, plugin, name):
-            if _PLAIN_NAME.fullmatch(part) is None:
-                raise ValueError(f"{part!r} is not a plain name")
-        relative = f"{int(task_id)}/{token}/{plugin}/{name}"
+        relative = _relative(task_id, token, plugin, name)
         self._writers += 1
         try:
             return FileResultWriter(self._folder, relative, format, self._writers)
         except OSError as exc:
             raise store_error(exc, self._place) from exc
+
+    def place_for(self, task_id: int, token: str, plugin: str, name: str) -> Path:
+        """As `ResultStore.place_for`. Raises `StoreError`, `StoreFull`."""
+        target = self._folder / _relative(task_id, token, plugin, name)
+        try:
+            _make_folders(self._folder, target.parent)
+        except OSError as exc:
+            raise store_error(exc, self._place) from exc
+        return _incoming(target)
+
+    async def take_in(self, task_id: int, token: str, plugin: str, name: str, max_bytes: int) -> tuple[ResultRef, bool]:
+        """As `ResultStore.take_in`. Cancelled: it goes on in its thread."""
+        relative = _relative(task_id, token, plugin, name)
+        self._writers += 1
+        number = self._writers
+        with self._calls.one():
+            return await self._in_thread(lambda: self._take_in(relative, number, max_bytes))
+
+    async def lay_out(self, reference: ResultRef, target: Path) -> None:
+        """As `ResultStore.lay_out`."""
+        with self._calls.one():
+            await self._in_thread(lambda: self._lay_out(reference, target))
 
     async def settle(self, task_id: int, token: str) -> None:
         """As `ResultStore.settle`. Raises `StoreError`, `StoreFull`. An attempt without results is no error."""
@@ -132,16 +155,47 @@ class FileResultStore:
             if attempt.exists():
                 raise
 
+    def _take_in(self, relative: str, number: int, max_bytes: int) -> tuple[ResultRef, bool]:
+        """It is copied, since it may be another user's, and longer than it is to be."""
+        incoming = _incoming(self._folder / relative)
+        with _open_regular(incoming) as source:
+            writer = FileResultWriter(self._folder, relative, "file", number)
+            try:
+                left = max_bytes
+                while left > 0 and (chunk := source.read(min(_COPY_BYTES, left))):
+                    writer.write(chunk)
+                    left -= len(chunk)
+                is_whole = not source.read(1)
+                reference = writer.commit()
+            except BaseException:
+                writer.abort()
+                raise
+            finally:
+                incoming.unlink(missing_ok=True)
+        return reference, is_whole
+
+    def _lay_out(self, reference: ResultRef, target: Path) -> None:
+        with self._open(reference) as source:
+            descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o444)
+            try:
+                with os.fdopen(descriptor, "wb") as copy:
+                    shutil.copyfileobj(source, copy, _COPY_BYTES)
+            except BaseException:
+                target.unlink(missing_ok=True)
+                raise
+
     def _read(self, reference: ResultRef, max_bytes: int) -> bytes:
+        with self._open(reference) as file:
+            return file.read(max(0, max_bytes))
+
+    def _open(self, reference: ResultRef) -> BinaryIO:
         parts = reference.path.split("/")
         if len(parts) != 4 or not all(_PLAIN_NAME.fullmatch(part) for part in parts):
             raise StoreError(f"There is no result at {reference.path!r}.")
         try:
-            descriptor = os.open(self._folder.joinpath(*parts), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            return _open_regular(self._folder.joinpath(*parts))
         except OSError as exc:
             raise StoreError(f"The result {reference.name} is gone ({reference.path}).") from exc
-        with os.fdopen(descriptor, "rb") as file:
-            return file.read(max(0, max_bytes))
 
 
 class FileResultWriter:
@@ -196,6 +250,26 @@ class FileResultWriter:
         if self._file is None:
             raise ValueError("this result was committed or aborted already")
         return self._file
+
+
+def _relative(task_id: int, token: str, plugin: str, name: str) -> str:
+    for part in (token, plugin, name):
+        if _PLAIN_NAME.fullmatch(part) is None:
+            raise ValueError(f"{part!r} is not a plain name")
+    return f"{int(task_id)}/{token}/{plugin}/{name}"
+
+
+def _incoming(target: Path) -> Path:
+    return target.with_name(f"{_HIDDEN}{target.name}.incoming")
+
+
+def _open_regular(path: Path) -> BinaryIO:
+    """Raises OSError for anything but a regular file, which is not waited for either."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is no regular file", str(path))
+    return os.fdopen(descriptor, "rb")
 
 
 def _make_folders(root: Path, folder: Path) -> None:

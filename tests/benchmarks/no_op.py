@@ -112,6 +112,15 @@ class NoResults:
     def begin(self, task_id: int, token: str, plugin: str, name: str, format: str) -> ResultWriter:
         raise AssertionError("no plugin runs")
 
+    def place_for(self, task_id: int, token: str, plugin: str, name: str) -> Path:
+        raise AssertionError("no machine runs")
+
+    async def take_in(self, task_id: int, token: str, plugin: str, name: str, max_bytes: int) -> tuple[ResultRef, bool]:
+        raise AssertionError("no machine runs")
+
+    async def lay_out(self, reference: ResultRef, target: Path) -> None:
+        raise AssertionError("no machine runs")
+
     async def settle(self, task_id: int, token: str) -> None: ...
 
     async def discard(self, task_id: int, token: str) -> None: ...
@@ -140,6 +149,9 @@ class StandInPlugins:
     async def release(self, bench: PluginBench) -> None: ...
 
     async def trim(self, benches: int) -> None: ...
+
+    async def identify(self, sample_name: str) -> None:
+        return None
 
     async def run(self, job: PluginJob, stop: StopSignal) -> Findings:
         return await self._run(job, stop)

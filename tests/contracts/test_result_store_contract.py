@@ -27,6 +27,18 @@ class Shelves(Protocol):
         """Where results lie, in order; what became no result would be there too."""
         ...
 
+    def write(self, path: Path, content: bytes) -> None:
+        """Write a file, as somebody else does."""
+        ...
+
+    def read(self, path: Path) -> bytes:
+        """The content of a file."""
+        ...
+
+    def is_there(self, path: Path) -> bool:
+        """Whether there is such a file."""
+        ...
+
 
 class DiskShelves:
     """A folder of `FileResultStore`."""
@@ -40,6 +52,15 @@ class DiskShelves:
     def paths(self) -> list[str]:
         return sorted(str(path.relative_to(self.folder)) for path in self.folder.rglob("*") if path.is_file())
 
+    def write(self, path: Path, content: bytes) -> None:
+        path.write_bytes(content)
+
+    def read(self, path: Path) -> bytes:
+        return path.read_bytes()
+
+    def is_there(self, path: Path) -> bool:
+        return path.exists()
+
 
 class SimulatedShelves:
     """The results of a simulated world, in which everything takes some steps of the loop and no time."""
@@ -52,6 +73,15 @@ class SimulatedShelves:
 
     def paths(self) -> list[str]:
         return sorted(self.world.results)
+
+    def write(self, path: Path, content: bytes) -> None:
+        self.world.files[path] = content
+
+    def read(self, path: Path) -> bytes:
+        return self.world.files[path]
+
+    def is_there(self, path: Path) -> bool:
+        return path in self.world.files
 
 
 @pytest.fixture(params=["files", "simulated"])
@@ -211,3 +241,65 @@ async def test_a_closed_result_store_refuses_work(results: ResultStore) -> None:
         await results.read(reference, 10)
     with pytest.raises(StoreError):
         await results.settle(7, "token-1")
+
+
+# --- files that somebody else writes, and files for somebody else ---
+
+
+async def test_a_file_that_somebody_else_wrote_becomes_a_result(results: ResultStore, shelves: Shelves) -> None:
+    place = results.place_for(7, "token-1", "guest-run", "network.pcap")
+    shelves.write(place, b"0123456789")
+    assert await results.take_in(7, "token-1", "guest-run", "network.pcap", 100) == (
+        ResultRef(
+            "network.pcap",
+            "file",
+            10,
+            hashlib.sha256(b"0123456789").hexdigest(),
+            "7/token-1/guest-run/network.pcap",
+        ),
+        True,
+    )
+    assert shelves.paths() == ["7/token-1/guest-run/network.pcap"]
+    assert not shelves.is_there(place)
+
+
+async def test_a_file_that_is_taken_in_is_cut_at_the_bound(results: ResultStore, shelves: Shelves) -> None:
+    for bound, is_whole in ((10, True), (9, False), (0, False)):
+        shelves.write(results.place_for(7, "token-1", "guest-run", "memory"), b"0123456789")
+        reference, was_all = await results.take_in(7, "token-1", "guest-run", "memory", bound)
+        assert (reference.size_bytes, was_all) == (bound, is_whole)
+        assert await results.read(reference, 100) == b"0123456789"[:bound]
+
+
+async def test_what_nobody_wrote_is_not_taken_in(results: ResultStore, shelves: Shelves) -> None:
+    results.place_for(7, "token-1", "guest-run", "memory")
+    with pytest.raises(StoreError):
+        await results.take_in(7, "token-1", "guest-run", "memory", 100)
+    assert shelves.paths() == []
+    with pytest.raises(ValueError, match="not a plain name"):
+        results.place_for(7, "token-1", "guest-run", "../up")
+
+
+async def test_what_was_never_taken_in_is_gone_when_the_attempt_is_settled(results: ResultStore, shelves: Shelves) -> None:
+    place = results.place_for(7, "token-1", "guest-run", "memory")
+    shelves.write(place, b"half of it")
+    await results.settle(7, "token-1")
+    assert shelves.paths() == []
+
+
+async def test_a_result_is_laid_out_for_somebody_else(results: ResultStore, shelves: Shelves, tmp_path: Path) -> None:
+    reference = put(results, content=b"content")
+    target = tmp_path / "laid-out"
+    await results.lay_out(reference, target)
+    assert shelves.read(target) == b"content"
+    with pytest.raises(StoreError):
+        await results.lay_out(reference, target)
+    assert shelves.read(target) == b"content"
+
+
+async def test_a_result_that_is_gone_is_not_laid_out(results: ResultStore, shelves: Shelves, tmp_path: Path) -> None:
+    reference = put(results)
+    await results.discard(7, "token-1")
+    with pytest.raises(StoreError):
+        await results.lay_out(reference, tmp_path / "laid-out")
+    assert not shelves.is_there(tmp_path / "laid-out")

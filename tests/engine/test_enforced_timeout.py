@@ -25,7 +25,7 @@ def test_the_machine_is_watched_for_the_whole_time_though_its_sample_ended_long_
         task = (await rig.all_final())[1]
         assert (task.state, task.ended_by, task.reason) == (T.COMPLETED, EndedBy.FINISHED, WATCHED)
         assert task.stages["running"] == pytest.approx(60.0)
-        assert rig.results.kept == [b'{"exit_code":0,"output":"hello"}']
+        assert rig.results.kept_of(1)["run"] == b'{"exit_code":0,"output":"hello"}'
 
     with_engine(test, machines=[spec("m1")], timeout_s=60.0)
 

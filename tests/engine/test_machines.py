@@ -33,7 +33,7 @@ def test_a_task_runs_on_a_machine_and_the_machine_is_reverted_before_the_next() 
         assert [task.machine for task in tasks.values()] == ["m1", "m1"]
         assert [run.name for run in tasks[1].plugins] == ["guest-run", "scripted"]
         assert set(tasks[1].stages) == {"pending", "initializing", "preparing_resources", "running", "stopping"}
-        assert rig.results.kept == [b'{"exit_code":0,"output":"hello"}'] * 2
+        assert [rig.results.kept_of(task_id)["run"] for task_id in (1, 2)] == [b'{"exit_code":0,"output":"hello"}'] * 2
         await rig.until_machine("m1", M.READY)
 
     rig = with_engine(test, machines=[spec("m1")])

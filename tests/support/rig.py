@@ -232,6 +232,7 @@ def built(
     world.programs[b"any sample"] = sample or Program(seconds=5.0, output=b"hello")
     machinery = Machinery(machines, {"simulated": SimulatedProvider(world)}, {"simulated": SimulatedChannel(world)})
     quarantine, results, limits, wall = ScriptedQuarantine(), ScriptedResults(), ScriptedLimits(), JumpingClock()
+    results.files = world.files
     engine = Engine(settings, Adapters(store, quarantine, results, runner, wall, machinery, limits))
     return EngineRig(engine, store, quarantine, results, runner, world, limits, wall)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -68,37 +69,61 @@ class BreakableStore(MemoryStore):
 
 @dataclass
 class ScriptedWriter:
-    """Keeps one result of a guest in `kept`."""
+    """Keeps one result in `kept`, under `path`."""
 
-    kept: list[bytes]
-    name: str
+    kept: dict[str, bytes]
+    path: str
+    format: str
     chunks: bytes = b""
 
     def write(self, chunk: bytes) -> None:
         self.chunks += chunk
 
     def commit(self) -> ResultRef:
-        self.kept.append(self.chunks)
-        return ResultRef(self.name, "json", len(self.chunks), "0" * 64, "kept")
+        self.kept[self.path] = self.chunks
+        sha256 = hashlib.sha256(self.chunks).hexdigest()
+        return ResultRef(self.path.rsplit("/", 1)[-1], self.format, len(self.chunks), sha256, self.path)
 
     def abort(self) -> None: ...
 
 
 class ScriptedResults:
-    """Remembers what was settled and discarded. `raises`: what the next calls end with."""
+    """Remembers what was settled and discarded, and holds what guests left: `kept` maps `<task id>/<plugin>/<name>` to contents.
+    `raises`: what the next calls end with. `files`: where somebody else writes, and what is laid out for somebody else."""
 
     def __init__(self) -> None:
         self.settled: list[int] = []
         self.discarded: list[int] = []
-        self.kept: list[bytes] = []
+        self.kept: dict[str, bytes] = {}
         self.raises: list[Exception] = []
+        self.files: dict[Path, bytes] = {}
+
+    def kept_of(self, task_id: int, plugin: str = "guest-run") -> dict[str, bytes]:
+        """The results of one plugin in one task, by name."""
+        begin = f"{task_id}/{plugin}/"
+        return {path.removeprefix(begin): content for path, content in self.kept.items() if path.startswith(begin)}
 
     async def open(self) -> None: ...
 
     def begin(self, task_id: int, token: str, plugin: str, name: str, format: str) -> ResultWriter:
-        assert plugin == "guest-run", "no scripted plugin writes a result"
         self._raise()
-        return ScriptedWriter(self.kept, name)
+        return ScriptedWriter(self.kept, f"{task_id}/{plugin}/{name}", format)
+
+    def place_for(self, task_id: int, token: str, plugin: str, name: str) -> Path:
+        return Path(f"/incoming/{task_id}/{plugin}/{name}")
+
+    async def take_in(self, task_id: int, token: str, plugin: str, name: str, max_bytes: int) -> tuple[ResultRef, bool]:
+        await settle_loop(2)
+        content = self.files.pop(self.place_for(task_id, token, plugin, name), None)
+        if content is None:
+            raise StoreError(f"There is no file {name} to take in.")
+        writer = self.begin(task_id, token, plugin, name, "file")
+        writer.write(content[:max_bytes])
+        return writer.commit(), len(content) <= max_bytes
+
+    async def lay_out(self, reference: ResultRef, target: Path) -> None:
+        await settle_loop(2)
+        self.files[target] = self.kept[reference.path]
 
     async def settle(self, task_id: int, token: str) -> None:
         self._raise()
@@ -113,7 +138,7 @@ class ScriptedResults:
             raise self.raises.pop(0)
 
     async def read(self, reference: ResultRef, max_bytes: int) -> bytes:
-        return b""
+        return self.kept.get(reference.path, b"")[:max_bytes]
 
     async def close(self) -> None: ...
 
@@ -224,7 +249,8 @@ class ScriptedRunner:
                 PluginRun(name, "1", PluginStatus.SKIPPED, 0.0, reason=reason) for name, reason in job.kept_out.items()
             )
             takes_part = len(skipped) < len(self.plugins)
-            return Findings((*(await self._finish(job.task_id, stop) if takes_part else ()), *skipped))
+            runs = await self._finish(job.task_id, stop) if takes_part else ()
+            return Findings((*(msgspec.structs.replace(run, subject=job.subject) for run in runs), *skipped))
         finally:
             self.running.discard(job.task_id)
 
