@@ -25,10 +25,13 @@ from malbox_tui.model.commands import (
     DisableMachines,
     EnableMachines,
     PausePool,
+    ProbeMachines,
+    RemoveMachines,
     ResizeGroup,
     ResumePool,
     RetryTasks,
     SaveLimits,
+    SetMachine,
     SetPriority,
     Shutdown,
     ShutdownMode,
@@ -37,7 +40,7 @@ from malbox_tui.model.commands import (
 from malbox_tui.model.errors import RefusedCommand, StaleTask, StoreError, UnknownTask
 from malbox_tui.model.queries import TaskFilter, TaskQuery, TaskRecord
 from malbox_tui.model.task import EndedBy, TaskState, Trigger
-from malbox_tui.ports import Clock, LimitsStore, NewTask, Store
+from malbox_tui.ports import Clock, LimitsStore, MachineBook, NewTask, Store
 
 REMEMBERED_KEYS = 1000
 OPERATOR = "operator"
@@ -57,6 +60,7 @@ class CommandDesk:
         machines: MachinePool,
         waiting: WaitingRoom,
         limits: LimitsStore | None,
+        book: MachineBook | None,
         attempts: Mapping[int, Attempt],
         tokens: Mapping[int, CancelToken],
         log: ActionLog,
@@ -69,6 +73,7 @@ class CommandDesk:
         self._machines = machines
         self._waiting = waiting
         self._limits = limits
+        self._book = book
         self._attempts = attempts
         self._tokens = tokens
         self._log = log
@@ -82,6 +87,9 @@ class CommandDesk:
             SaveLimits: self._save_limits,
             DisableMachines: self._disable_machines,
             EnableMachines: self._enable_machines,
+            ProbeMachines: self._probe_machines,
+            SetMachine: self._set_machine,
+            RemoveMachines: self._remove_machines,
             PausePool: self._pause,
             ResumePool: self._resume,
             Shutdown: self._shut_down,
@@ -234,10 +242,31 @@ class CommandDesk:
         return CommandOutcome(done=True, message=where)
 
     async def _disable_machines(self, action: DisableMachines, actor: str) -> CommandOutcome:
-        return _told(self._machines.disable(action.machines, actor))
+        return _told(self._machines.orders.disable(action.machines, actor))
 
     async def _enable_machines(self, action: EnableMachines, _actor: str) -> CommandOutcome:
-        return _told(self._machines.enable(action.machines))
+        return _told(self._machines.orders.enable(action.machines))
+
+    async def _probe_machines(self, action: ProbeMachines, _actor: str) -> CommandOutcome:
+        return _told(self._machines.orders.probe(action.machines))
+
+    async def _set_machine(self, action: SetMachine, actor: str) -> CommandOutcome:
+        return await self._kept(self._machines.orders.set(action.machine, actor))
+
+    async def _remove_machines(self, action: RemoveMachines, actor: str) -> CommandOutcome:
+        return await self._kept(self._machines.orders.remove(action.machines, actor))
+
+    async def _kept(self, message: str) -> CommandOutcome:
+        """What was done to machines, and whether the next start will know of it."""
+        if not message:
+            return _told(message)
+        if self._book is None:
+            return _told(f"{message} The next start has the machines of the configuration again.")
+        try:
+            where = await self._book.save(self._machines.orders.specs())
+        except StoreError as error:
+            return _told(f"{message} But {error}")
+        return _told(f"{message} Kept in {where}.")
 
     async def _pause(self, _action: PausePool, actor: str) -> CommandOutcome:
         self._pool.hold(OPERATOR, f"paused by {actor}")

@@ -46,6 +46,7 @@ from malbox_tui.ports import (
     ActionBook,
     Clock,
     LimitsStore,
+    MachineBook,
     Machinery,
     PendingEntry,
     PluginRunner,
@@ -75,6 +76,8 @@ class Adapters:
     machinery: Machinery = field(default_factory=Machinery)
     limits: LimitsStore | None = None
     """Where changed limits of worker groups are kept; None: they can't be."""
+    book: MachineBook | None = None
+    """Where machines that were added, changed or removed are kept; None: they are for this run only."""
     actions: ActionBook | None = None
     """The log of actions, which the store keeps; None: it can't be read."""
     owner: str = "operator"
@@ -112,7 +115,7 @@ class Engine:
         self._lifecycle = Lifecycle(
             adapters.store, self._health, adapters.wall, self._tracker, settings.analysis.lease_s, self._on_pending
         )
-        care = MachineCare(adapters.machinery, settings.machinery, self._tracker)
+        care = MachineCare(adapters.machinery, settings.machinery, self._tracker, adapters.wall)
         self._machines = MachinePool(
             adapters.machinery, care, adapters.wall, self.announce, self._on_machines, lambda requires: self._pool.reach(requires)
         )
@@ -165,6 +168,7 @@ class Engine:
             machines=self._machines,
             waiting=self._waiting,
             limits=adapters.limits,
+            book=adapters.book,
             attempts=self._driver.attempts,
             tokens=self._tokens,
             log=self._actions,
@@ -237,17 +241,21 @@ class Engine:
             self._stop_asked.set_result(None)
 
     def reload(self, settings: Settings) -> None:
-        """Go on with other limits of worker groups, other time limits of analyses and another limit of samples.
+        """Go on with other limits of worker groups, other machines, other time limits of analyses and another limit of samples.
 
         Everything else of `settings` has to be as it was. What is under way keeps the limits that it began with.
         """
         if self._closed:
             return
+        machines = tuple(machine.spec() for machine in self._settings.machines)
         former = {group.name: (group.min_workers, group.max_workers) for group in self._settings.groups()}
         self._settings = settings
         self._submissions.reload(settings.intake.max_sample_bytes, settings.analysis)
         self._executor.reload(settings.analysis)
         self._driver.reload(settings.analysis)
+        after = tuple(machine.spec() for machine in settings.machines)
+        for problem in self._machines.orders.follow(machines, after, "the configuration"):
+            log.error("%s", problem)
         for group in settings.groups():
             limits = (group.min_workers, group.max_workers)
             if former[group.name] != limits:
@@ -256,6 +264,8 @@ class Engine:
 
     def announce(self, body: news.EventBody) -> None:
         """Tell news that belongs to no task's move, and store it unless it is passing."""
+        if isinstance(body, news.ScreenshotTaken):
+            self._machines.show(body.machine, body.result)
         self._newsroom.announce(body)
 
     # --- Client ------------------------------------------------------------------------------------------------------------------

@@ -116,7 +116,7 @@ class HandOut:
             if (
                 opening.is_open
                 and group.takes(requires)
-                and (not requires.needs_machine or self._machines.has_free(requires, group.settings.platforms))
+                and (not requires.needs_machine or self._machines.has_free(requires, group.terms))
             ):
                 return group if self._is_ready(group, requires) else None
         return None

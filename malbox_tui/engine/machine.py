@@ -3,11 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import msgspec
+
+from malbox_tui.engine import clock
 from malbox_tui.model import events as news
-from malbox_tui.model.machine import BUSY_STATES, MachineSpec, MachineState, MachineTrigger, MachineView, next_machine_state
+from malbox_tui.model.machine import (
+    BUSY_STATES,
+    MachineFacts,
+    MachineMoment,
+    MachineSpec,
+    MachineState,
+    MachineTrigger,
+    MachineView,
+    next_machine_state,
+)
+from malbox_tui.model.report import ResultRef
+from malbox_tui.ports import GuestMark
+
+MOMENTS_KEPT = 20
+"""How many changes of its state a machine remembers."""
+MOST_WARNINGS = 16
 
 
 @dataclass(eq=False, slots=True)
@@ -20,12 +39,21 @@ class MachineLease:
     """The machine was touched for the task, so it has to be made clean."""
     ended: bool = False
     """Given back; doing so again does nothing."""
+    is_unable: bool = False
+    """The machine can't do what the task's worker group asks of it, which is no failure of the machine."""
 
 
 class Machine:
-    """A machine's state and record. It begins as `reverting`: nothing is known of what it ran before."""
+    """A machine's state and record. It begins as `reverting`: nothing is known of what it ran before. `on_other` is called when it
+    turns out to be of use for other tasks than before."""
 
-    def __init__(self, spec: MachineSpec, now: Callable[[], float], announce: Callable[[news.EventBody], None]) -> None:
+    def __init__(
+        self,
+        spec: MachineSpec,
+        now: Callable[[], float],
+        announce: Callable[[news.EventBody], None],
+        on_other: Callable[[], None] = lambda: None,
+    ) -> None:
         self.spec = spec
         self.state = MachineState.REVERTING
         self.since = now()
@@ -35,14 +63,33 @@ class Machine:
         """In a row, since a task was served without one."""
         self.disable_reason: str | None = None
         """It is to be disabled as soon as no task holds it, and why."""
+        self.next_spec: MachineSpec | None = None
+        """What it is to be as soon as no task holds it."""
+        self.removed_by: str | None = None
+        """It is to be forgotten as soon as no task holds it, and who wants that."""
+        self.facts: MachineFacts | None = None
+        """What its hypervisor said of it; None: it was not asked yet."""
+        self.is_ours = False
+        """Its hypervisor knows it as it is configured. One that isn't may be somebody else's, and is never switched off."""
+        self.mark: GuestMark | None = None
+        """The traces in its guest that the next revert has to take away."""
+        self.fault: str | None = None
+        """Why it can't be used beside the others as it is configured; None: nobody has said so."""
+        self.unthrottled: str | None = None
+        """Why its hypervisor can't bound what it sends and reads; None: nothing speaks against it."""
         self.clean_at: float | None = None
         """When it was last proven clean, on the loop's clock; None: something may have touched it since."""
         self.served_at = 0.0
         """When a task last held it, on the loop's clock."""
         self.next_try: asyncio.TimerHandle | None = None
         """When it is quarantined or missing: what tries it once more."""
+        self._warnings: dict[str, None] = {}
+        self._screenshot: tuple[ResultRef, float] | None = None
+        self._history = deque([MachineMoment(at=self.since, state=self.state)], MOMENTS_KEPT)
+        self._hurry = asyncio.Event()
         self._now = now
         self._announce = announce
+        self._on_other = on_other
 
     def __repr__(self) -> str:
         return f"<Machine {self.spec.name} {self.state} {self.lease}>"
@@ -52,6 +99,11 @@ class Machine:
         """A task holds it."""
         return self.state in BUSY_STATES
 
+    @property
+    def has_orders(self) -> bool:
+        """It is to be disabled, changed or removed as soon as no task holds it."""
+        return self.disable_reason is not None or self.next_spec is not None or self.removed_by is not None
+
     def move(self, trigger: MachineTrigger, reason: str = "") -> None:
         """Change the state and tell it. Raises `IllegalMachineMove`, with nothing changed."""
         self.state = next_machine_state(self.state, trigger)
@@ -60,11 +112,58 @@ class Machine:
             self.next_try = None
         self.since = self._now()
         self.reason = reason
+        self.tell(reason)
+
+    def tell(self, reason: str) -> None:
+        """Tell the state, and write it into the history."""
         task_id = None if self.lease is None else self.lease.task_id
+        self._history.append(MachineMoment(at=self._now(), state=self.state, task_id=task_id, reason=reason))
         self._announce(news.MachineChanged(machine=self.spec.name, state=self.state, task_id=task_id, reason=reason))
+
+    def become(self, spec: MachineSpec) -> None:
+        """From now on it is another one of the same name: what was known of it holds no longer."""
+        self.spec, self.next_spec = spec, None
+        self.facts, self.is_ours, self.mark, self.unthrottled, self.clean_at = None, False, None, None, None
+        self.failures, self.fault = 0, None
+        self._warnings.clear()
+        self._on_other()
+
+    def learn(self, facts: MachineFacts) -> None:
+        """Its hypervisor knows it as it is configured, and says this of it."""
+        is_news, self.facts, self.is_ours = facts != self.facts, facts, True
+        if is_news:
+            self._on_other()
+
+    def let_run_free(self, problem: str) -> None:
+        """Its hypervisor can't bind it, for the reason `problem`: who needs that gets it no more."""
+        self.unthrottled = problem
+        self._on_other()
+
+    def warn(self, what: str) -> None:
+        """Remember what an operator should know of it, a sentence; once is enough."""
+        if len(self._warnings) < MOST_WARNINGS:
+            self._warnings[what] = None
+
+    def show(self, screenshot: ResultRef, at: float) -> None:
+        """Keep the latest picture of its screen."""
+        self._screenshot = (screenshot, at)
+
+    def hurry(self) -> None:
+        """Whoever rests before another try at it tries at once."""
+        self._hurry.set()
+
+    async def rest(self, seconds: float) -> None:
+        """Returns after `seconds`, or when there is a hurry."""
+        self._hurry.clear()
+        try:
+            async with clock.within(seconds):
+                await self._hurry.wait()
+        except TimeoutError:
+            return
 
     def view(self) -> MachineView:
         """The machine as it is now."""
+        picture, taken_at = self._screenshot or (None, None)
         return MachineView(
             name=self.spec.name,
             provider=self.spec.provider,
@@ -76,5 +175,16 @@ class Machine:
             reason=self.reason,
             task_id=None if self.lease is None else self.lease.task_id,
             failures=self.failures,
-            leaving=self.disable_reason is not None,
+            leaving=self.disable_reason is not None or self.removed_by is not None,
+            history=tuple(self._history),
+            screenshot=picture,
+            screenshot_at=taken_at,
+            spec=self.spec,
+            facts=self._told_facts(),
         )
+
+    def _told_facts(self) -> MachineFacts | None:
+        if not self._warnings:
+            return self.facts
+        facts = self.facts or MachineFacts()
+        return msgspec.structs.replace(facts, warnings=tuple(dict.fromkeys((*facts.warnings, *self._warnings))))

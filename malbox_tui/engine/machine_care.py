@@ -2,6 +2,9 @@
 
 Every call to a hypervisor or a guest has a time limit here, so none can hold a machine for ever; a machine is in `reverting` only while
 its care runs. At most `max_starting` machines start or revert at once: more of them at a time are slower, not faster.
+
+1. *Proven clean*: before a task's sample gets in, traces are left in the guest; after the revert that follows, they have to be gone.
+2. What the hypervisor doesn't know as it is configured may be somebody else's: it is asked about a machine before it is first touched.
 """
 
 from __future__ import annotations
@@ -14,10 +17,19 @@ from typing import Any, TypeVar
 from malbox_tui.config.settings import MachinerySettings
 from malbox_tui.engine import clock
 from malbox_tui.engine.machine import Machine
+from malbox_tui.engine.machine_fit import must_be_bound
 from malbox_tui.engine.tracker import TaskTracker, was_cancelled
-from malbox_tui.model.errors import GuestUnreachable, MachineError, MachineMissing
-from malbox_tui.model.machine import MachineTrigger
-from malbox_tui.ports import GuestChannel, GuestSession, MachineProvider, Machinery
+from malbox_tui.model.errors import (
+    GuestRefused,
+    GuestUnreachable,
+    MachineError,
+    MachineMisconfigured,
+    MachineMissing,
+    MachineUnable,
+)
+from malbox_tui.model.limits import ResourceLimits
+from malbox_tui.model.machine import MachineTrigger, Throttle
+from malbox_tui.ports import Clock, GuestChannel, GuestSession, MachineProvider, Machinery
 
 log = logging.getLogger(__name__)
 
@@ -32,14 +44,17 @@ STOP_TRIES = 3
 RETRY_S = 2.0
 """How long to wait before a failed revert is tried again; twice as long each time, up to `start_timeout_s`."""
 
+MOST_TRACES_TOLD = 4
+
 
 class MachineCare:
     """Works on machines, any number at a time; each machine has at most one care."""
 
-    def __init__(self, machinery: Machinery, settings: MachinerySettings, tracker: TaskTracker) -> None:
+    def __init__(self, machinery: Machinery, settings: MachinerySettings, tracker: TaskTracker, wall: Clock) -> None:
         self._machinery = machinery
         self._settings = settings
         self._tracker = tracker
+        self._wall = wall
         self._starting = asyncio.Semaphore(settings.max_starting)
         self._closed = False
 
@@ -66,36 +81,46 @@ class MachineCare:
         for provider in self._machinery.providers.values():
             await provider.close()
 
-    async def start(self, machine: Machine) -> GuestSession:
-        """A reserved machine up, clean and answering. Raises `MachineError`."""
+    async def start(self, machine: Machine, limits: ResourceLimits) -> GuestSession:
+        """A reserved machine up, clean, answering, marked, and bound by what `limits` say of its network. Raises `MachineError`;
+        `MachineUnable` when it can't be bound as it must be."""
         fresh = machine.clean_at is not None and clock.monotonic() - machine.clean_at <= FRESH_S
         machine.clean_at = None
         async with self._starting:
-            return await self._limited(machine, self._bring_up(machine, revert=not fresh))
+            return await self._limited(machine, self._get_ready(machine, limits, revert=not fresh))
 
     def make_clean(self, machine: Machine, on_change: Callable[[], None]) -> None:
         """Prove a `reverting` machine clean, in the background; afterwards it is ready, disabled, quarantined or missing.
 
-        Whatever it is afterwards, it is switched off unless it is ready.
+        Whatever it is afterwards, it is switched off unless it is ready. One that is to be removed is disabled.
         """
         if not self._closed:
             self._tracker.spawn(self._make_clean(machine, on_change), name=f"care of {machine.spec.name}")
+
+    def try_once(self, machine: Machine, on_change: Callable[[], None]) -> None:
+        """Try a ready, quarantined or missing machine now; if it was quarantined and fails once, it is so again."""
+        machine.failures = min(machine.failures, machine.spec.max_failures - 1)
+        machine.move(MachineTrigger.REVERT, machine.reason)
+        self.make_clean(machine, on_change)
 
     # --- private -----------------------------------------------------------------------------------------------------------------
 
     async def _make_clean(self, machine: Machine, on_change: Callable[[], None]) -> None:
         retry_s = RETRY_S
         while not await self._is_proven(machine, on_change):
-            if machine.failures < machine.spec.max_failures and machine.disable_reason is None:
-                await clock.sleep(min(retry_s, self._settings.start_timeout_s))
+            if machine.failures < machine.spec.max_failures and not machine.has_orders:
+                await machine.rest(min(retry_s, self._settings.start_timeout_s))
                 retry_s *= 2
         on_change()
 
     async def _is_proven(self, machine: Machine, on_change: Callable[[], None]) -> bool:
         """Switch it off and try to prove it clean, once; false when it is still `reverting` afterwards."""
-        await self._stop(machine)
-        if machine.disable_reason is not None:
-            machine.move(MachineTrigger.DISABLE, machine.disable_reason)
+        if machine.is_ours or machine.has_orders:
+            await self._stop(machine)
+        if machine.next_spec is not None:
+            machine.become(machine.next_spec)
+        if machine.disable_reason is not None or machine.removed_by is not None:
+            machine.move(MachineTrigger.DISABLE, machine.disable_reason or f"removed by {machine.removed_by}")
             machine.disable_reason = None
             return True
         if machine.failures >= machine.spec.max_failures:
@@ -109,12 +134,18 @@ class MachineCare:
             machine.move(MachineTrigger.LOSE, error.problem)
             self._try_again_later(machine, on_change)
             return True
+        except MachineMisconfigured as error:
+            log.warning("%s", error)
+            machine.failures += 1
+            machine.move(MachineTrigger.QUARANTINE, error.problem)
+            self._try_again_later(machine, on_change)
+            return True
         except MachineError as error:
             log.warning("%s", error)
             machine.failures += 1
             machine.reason = error.problem
             return False
-        if machine.disable_reason is not None:
+        if machine.has_orders:
             return False
         machine.clean_at = clock.monotonic()
         machine.move(MachineTrigger.CLEAN)
@@ -124,23 +155,67 @@ class MachineCare:
         """Try a quarantined or missing machine once more after a while, unless it is moved before."""
 
         def probe() -> None:
-            if self._closed:
-                return
-            machine.failures = min(machine.failures, machine.spec.max_failures - 1)
-            machine.move(MachineTrigger.REVERT, machine.reason)
-            self.make_clean(machine, on_change)
+            if not self._closed:
+                self.try_once(machine, on_change)
 
         machine.next_try = clock.alarm(self._settings.probe_interval_s, probe)
 
     async def _prove_clean(self, machine: Machine) -> None:
-        await self._provider(machine).check(machine.spec)
+        machine.learn(await self._provider(machine).check(machine.spec))
         session = await self._bring_up(machine, revert=True)
+        if machine.mark is not None:
+            await _or_closed(session, self._look_for_traces(machine, session))
         await session.close()
+
+    async def _look_for_traces(self, machine: Machine, session: GuestSession) -> None:
+        """Raises `MachineError` when the revert left something."""
+        assert machine.mark is not None, "asked only when there is one"
+        try:
+            left = await session.traces(machine.mark)
+        except GuestRefused as error:
+            raise MachineError(machine.spec.name, f"it can't be proven clean: {error.problem}") from error
+        if left:
+            raise MachineError(machine.spec.name, f"its snapshot did not take back {_listed(left)}")
+        machine.mark = None
+
+    async def _get_ready(self, machine: Machine, limits: ResourceLimits, *, revert: bool) -> GuestSession:
+        session = await self._bring_up(machine, revert=revert)
+        await _or_closed(session, self._mark(machine, session))
+        await _or_closed(session, self._bind(machine, limits))
+        return session
+
+    async def _mark(self, machine: Machine, session: GuestSession) -> None:
+        try:
+            machine.mark = await session.mark()
+        except GuestRefused as error:
+            machine.warn(f"Its reverts can't be proven: no mark could be left in its guest ({error.problem}).")
+
+    async def _bind(self, machine: Machine, limits: ResourceLimits) -> None:
+        """Hold the machine to what its task's worker group and its own configuration allow."""
+        throttle = Throttle(network_kbps=limits.network_kbps, disk_kib_s=machine.spec.disk_kib_s)
+        if throttle == Throttle():
+            return
+        try:
+            await self._provider(machine).throttle(machine.spec, throttle)
+        except MachineUnable as error:
+            machine.warn(f"What it sends, reads and writes can't be bound: {error.problem}.")
+            if must_be_bound(limits):
+                machine.let_run_free(error.problem)
+                problem = f"its network can't be held to {limits.network_kbps} kbit/s: {error.problem}"
+                raise MachineUnable(machine.spec.name, problem) from error
 
     async def _bring_up(self, machine: Machine, *, revert: bool) -> GuestSession:
         if revert:
             await self._provider(machine).revert(machine.spec)
-        return await self._channel(machine).connect(machine.spec)
+        session = await self._channel(machine).connect(machine.spec)
+        await _or_closed(session, self._set_clock(machine, session))
+        return session
+
+    async def _set_clock(self, machine: Machine, session: GuestSession) -> None:
+        try:
+            await session.set_clock(self._wall.now())
+        except GuestRefused as error:
+            machine.warn(f"Its guest has the time of its snapshot: the clock can't be set ({error.problem}).")
 
     async def _stop_for_good(self, machine: Machine) -> None:
         """Nothing follows that would tell: what fails is tried again."""
@@ -152,10 +227,15 @@ class MachineCare:
             log.error("machine %s may be running still", machine.spec.name)
 
     async def _stop(self, machine: Machine) -> bool:
-        """Switch it off; whether that worked. If not, the revert that follows in any case will tell."""
+        """Switch it off if it is ours; whether that worked. If not, the revert that follows in any case will tell."""
         try:
             async with clock.within(STOP_LIMIT_S):
+                if not machine.is_ours:
+                    machine.learn(await self._provider(machine).check(machine.spec))
                 await self._provider(machine).stop(machine.spec)
+            return True
+        except (MachineMissing, MachineMisconfigured) as error:
+            log.warning("machine %s was left as it is: %s", machine.spec.name, error.problem)
             return True
         except TimeoutError:
             log.warning("machine %s could not be switched off within %g s", machine.spec.name, STOP_LIMIT_S)
@@ -189,7 +269,30 @@ class MachineCare:
         return MachineError(machine.spec.name, f"its adapter broke: {type(error).__name__}: {error}".rstrip(": "))
 
     def _provider(self, machine: Machine) -> MachineProvider:
-        return self._machinery.providers[machine.spec.provider]
+        """Raises `MachineMisconfigured` when there is none."""
+        try:
+            return self._machinery.providers[machine.spec.provider]
+        except KeyError:
+            raise MachineMisconfigured(machine.spec.name, f"nothing here runs {machine.spec.provider} machines") from None
 
     def _channel(self, machine: Machine) -> GuestChannel:
-        return self._machinery.channels[machine.spec.provider]
+        """Raises `MachineMisconfigured` when there is none."""
+        try:
+            return self._machinery.channels[machine.spec.channel]
+        except KeyError:
+            problem = f"nothing here talks to guests by {machine.spec.channel!r}"
+            raise MachineMisconfigured(machine.spec.name, problem) from None
+
+
+async def _or_closed(session: GuestSession, work: Coroutine[Any, Any, T]) -> T:
+    """What `work` gives; when it fails, nobody else will end the conversation."""
+    try:
+        return await work
+    except MachineError:
+        await session.close()
+        raise
+
+
+def _listed(traces: Sequence[str]) -> str:
+    shown = [*traces[:MOST_TRACES_TOLD], *(["more"] if len(traces) > MOST_TRACES_TOLD else [])]
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"

@@ -8,21 +8,22 @@
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from malbox_tui.engine import clock
+from malbox_tui.engine.hypervisor import MachineHands
 from malbox_tui.engine.machine import Machine, MachineLease
 from malbox_tui.engine.machine_care import MachineCare
+from malbox_tui.engine.machine_fit import Terms, lacking, suits
+from malbox_tui.engine.machine_orders import MachineOrders, hint
 from malbox_tui.model import events as news
-from malbox_tui.model.errors import RefusedCommand
-from malbox_tui.model.machine import OUT_OF_SERVICE, MachineState, MachineTrigger, MachineView
+from malbox_tui.model.errors import MachineUnable
+from malbox_tui.model.limits import UNLIMITED, ResourceLimits
+from malbox_tui.model.machine import OUT_OF_SERVICE, MachineSpec, MachineState, MachineTrigger, MachineView
+from malbox_tui.model.report import ResultRef
 from malbox_tui.model.task import RequirementClass
 from malbox_tui.ports import Clock, GuestSession, Machinery
-
-Platforms = frozenset[str] | None
-"""The platforms that a worker group takes; None: all."""
 
 MOST_FITS_KEPT = 4096
 """For so many requirement classes it is remembered which machines fit."""
@@ -31,7 +32,10 @@ MOST_FITS_KEPT = 4096
 class MachinePool:
     """The machines of one engine. Not thread-safe: it belongs to the engine's loop. `on_change` is called when another one may be
     reserved than before: one became ready, or one went out of service, so that those are tried again that failed a task before.
-    `reach` gives the platforms that a class of tasks may get a machine of, whichever worker group takes it."""
+    `reach` gives the terms on which a class of tasks may get a machine, whichever worker group takes it.
+
+    Where `terms` are asked for, they are those of the worker groups that would take the task: one of them has to suit.
+    `orders` carries out what operators do to machines."""
 
     def __init__(
         self,
@@ -40,7 +44,7 @@ class MachinePool:
         wall: Clock,
         announce: Callable[[news.EventBody], None],
         on_change: Callable[[], None],
-        reach: Callable[[RequirementClass], Platforms],
+        reach: Callable[[RequirementClass], Sequence[Terms]],
     ) -> None:
         self._machinery = machinery
         self._care = care
@@ -49,7 +53,8 @@ class MachinePool:
         self._on_change = on_change
         self._reach = reach
         self._machines: dict[str, Machine] = {}
-        self._fits: dict[tuple[RequirementClass, Platforms], tuple[Machine, ...]] = {}
+        self._fits: dict[tuple[RequirementClass, tuple[Terms, ...]], tuple[Machine, ...]] = {}
+        self.orders = MachineOrders(self._machines, machinery, care, self._made, on_change, self._fits.clear)
 
     def __repr__(self) -> str:
         return f"<MachinePool {dict(Counter(machine.state.value for machine in self._machines.values()))}>"
@@ -58,10 +63,14 @@ class MachinePool:
         """Take the machines in; each may be reserved as soon as it is proven clean."""
         await self._care.open()
         for spec in self._machinery.machines:
-            machine = self._machines[spec.name] = Machine(spec, self._wall.now, self._announce)
+            self._machines[spec.name] = self._made(spec)
         self._fits.clear()
         for machine in self._machines.values():
-            self._care.make_clean(machine, self._on_change)
+            machine.fault = self._machinery.faults.get(machine.spec.name)
+            if machine.fault is None:
+                self.orders.clean(machine)
+            else:
+                machine.move(MachineTrigger.QUARANTINE, machine.fault)
 
     def let_be(self) -> None:
         """Make no machine clean any more: the engine ends, and `close` switches them off."""
@@ -79,9 +88,9 @@ class MachinePool:
 
     # --- serving tasks -----------------------------------------------------------------------------------------------------------
 
-    def reserve(self, requires: RequirementClass, platforms: Platforms, task_id: int) -> MachineLease | None:
+    def reserve(self, requires: RequirementClass, terms: Sequence[Terms], task_id: int) -> MachineLease | None:
         """A machine for the task, in one step; None when none is free. The one with the fewest tags it doesn't need is taken."""
-        free = [machine for machine in self._eligible(requires, platforms) if machine.state is MachineState.READY]
+        free = [machine for machine in self._eligible(requires, terms) if machine.state is MachineState.READY]
         if not free:
             return None
         machine = min(free, key=lambda machine: _cost(machine, requires))
@@ -93,18 +102,34 @@ class MachinePool:
         """Whether any machine at all may be reserved."""
         return any(machine.state is MachineState.READY for machine in self._machines.values())
 
-    def has_free(self, requires: RequirementClass, platforms: Platforms) -> bool:
+    def has_free(self, requires: RequirementClass, terms: Sequence[Terms]) -> bool:
         """Whether `reserve` would give a machine."""
-        return any(machine.state is MachineState.READY for machine in self._eligible(requires, platforms))
+        return any(machine.state is MachineState.READY for machine in self._eligible(requires, terms))
 
-    async def start(self, lease: MachineLease) -> GuestSession:
-        """Bring the reserved machine up, clean and answering. Raises `MachineError`; it is to be released then too."""
+    async def start(self, lease: MachineLease, limits: ResourceLimits = UNLIMITED) -> GuestSession:
+        """Bring the reserved machine up, clean, answering, and with a network bound as `limits` say.
+
+        Raises `MachineError`; it is to be released then too.
+        """
         machine = self._machines[lease.machine.name]
         machine.move(MachineTrigger.START)
         lease.started = True
-        session = await self._care.start(machine)
+        try:
+            session = await self._care.start(machine, limits)
+        except MachineUnable:
+            lease.is_unable = True
+            raise
         machine.move(MachineTrigger.STARTED)
         return session
+
+    def hypervisor(self, lease: MachineLease) -> MachineHands:
+        """What the task may have done to the machine that it holds, for as long as it does."""
+        return MachineHands(self._machinery.providers[lease.machine.provider], lease)
+
+    def show(self, name: str, screenshot: ResultRef) -> None:
+        """Keep the latest picture of a machine's screen."""
+        if (machine := self._machines.get(name)) is not None:
+            machine.show(screenshot, self._wall.now())
 
     def release(self, lease: MachineLease, failure: str | None = None) -> None:
         """Give a machine back, in one step; `failure` says what it did wrong. A second time, nothing happens.
@@ -118,81 +143,37 @@ class MachinePool:
         machine.lease = None
         if not lease.started:
             machine.move(MachineTrigger.UNRESERVE)
-            if machine.disable_reason is not None:
-                self._take_out(machine)
+            self.orders.carry_out(machine)
             self._on_change()
             return
         machine.served_at = clock.monotonic()
         if failure is not None:
-            machine.failures += 1
+            machine.failures += not lease.is_unable
         elif machine.state is MachineState.LEASED:
             machine.failures = 0
         machine.move(MachineTrigger.RELEASE, failure or "")
-        self._care.make_clean(machine, self._on_change)
-
-    # --- what an operator does ---------------------------------------------------------------------------------------------------
-
-    def disable(self, names: Sequence[str], actor: str) -> str:
-        """Take machines out for maintenance; says what follows. Raises `RefusedCommand`, with nothing changed."""
-        return " ".join([self._disable(machine, actor) for machine in self._named(names)])
-
-    def enable(self, names: Sequence[str]) -> str:
-        """Bring machines back; says what follows. Raises `RefusedCommand`, with nothing changed."""
-        return " ".join([self._enable(machine) for machine in self._named(names)])
-
-    def _disable(self, machine: Machine, actor: str) -> str:
-        name = machine.spec.name
-        if machine.state is MachineState.DISABLED or machine.disable_reason is not None:
-            return f"Machine {name} is out for maintenance already."
-        machine.disable_reason = f"maintenance, by {actor}"
-        if machine.lease is not None:
-            return f"Machine {name} goes out when task {machine.lease.task_id} is done with it."
-        if machine.state is MachineState.REVERTING:
-            return f"Machine {name} goes out as soon as its revert has ended."
-        return self._take_out(machine)
-
-    def _enable(self, machine: Machine) -> str:
-        name = machine.spec.name
-        if machine.disable_reason is not None:
-            machine.disable_reason = None
-            return f"Machine {name} stays in service."
-        if machine.state not in OUT_OF_SERVICE:
-            return f"Machine {name} is in service already ({machine.state})."
-        machine.failures = 0
-        machine.move(MachineTrigger.REVERT)
-        self._care.make_clean(machine, self._on_change)
-        return f"Machine {name} is being reverted; it serves as soon as it is proven clean."
-
-    def _take_out(self, machine: Machine) -> str:
-        """Disable a machine that nobody uses; one that is ready runs, and is switched off before."""
-        if machine.state is MachineState.READY:
-            machine.move(MachineTrigger.REVERT)
-            self._care.make_clean(machine, self._on_change)
-            return f"Machine {machine.spec.name} goes out as soon as it is switched off."
-        machine.move(MachineTrigger.DISABLE, machine.disable_reason or "")
-        machine.disable_reason = None
-        self._on_change()
-        return f"Machine {machine.spec.name} is out for maintenance."
+        self.orders.clean(machine)
 
     # --- words -------------------------------------------------------------------------------------------------------------------
 
-    def impossible(self, requires: RequirementClass, platforms: Platforms) -> str | None:
+    def impossible(self, requires: RequirementClass, terms: Sequence[Terms]) -> str | None:
         """Why no machine, whatever state it is in, could ever serve such a task; None when one could."""
-        if self._fitting(requires, platforms):
+        if self._fitting(requires, terms):
             return None
+        pin = requires.pin
+        if pin is not None and pin in self.orders.removed:
+            return f"Machine {pin} was removed by {self.orders.removed[pin]}."
         if not self._machines:
             return f"It needs a machine ({requires}), and none is configured."
-        if requires.pin is not None and requires.pin not in self._machines:
-            return f"There is no machine {requires.pin}{_hint(requires.pin, self._machines)}"
-        closest = min(self._machines.values(), key=lambda machine: len(machine.spec.unmet(requires)))
-        lacking = (
-            ", ".join(closest.spec.unmet(requires)) or f"a platform that the worker group takes (it is {closest.spec.platform})"
-        )
-        return f"No machine could serve {requires}: the closest, {closest.spec.name}, lacks {lacking}."
+        if pin is not None and pin not in self._machines:
+            return f"There is no machine {pin}{hint(pin, self._machines)}"
+        closest = min(self._machines.values(), key=lambda machine: len(lacking(machine, requires, terms)))
+        lacks = ", ".join(lacking(closest, requires, terms))
+        return f"No machine could serve {requires}: the closest, {closest.spec.name}, lacks {lacks}."
 
-    def waiting(self, requires: RequirementClass, platforms: Platforms) -> str:
+    def waiting(self, requires: RequirementClass, terms: Sequence[Terms]) -> str:
         """What a task waits for that no free machine serves."""
-        fitting = self._fitting(requires, platforms)
+        fitting = self._fitting(requires, terms)
         if requires.pin is not None and len(fitting) == 1:
             return f"waiting for machine {requires.pin}: it is {_state_in_words(fitting[0])}"
         states = Counter("busy" if machine.is_busy else machine.state.value for machine in fitting)
@@ -204,34 +185,28 @@ class MachinePool:
 
     # --- private -----------------------------------------------------------------------------------------------------------------
 
-    def _fitting(self, requires: RequirementClass, platforms: Platforms) -> tuple[Machine, ...]:
-        """Those that could serve such a task in some state. What machines are never changes, so this is worked out once a class."""
-        if (known := self._fits.get((requires, platforms))) is not None:
+    def _made(self, spec: MachineSpec) -> Machine:
+        return Machine(spec, self._wall.now, self._announce, self._fits.clear)
+
+    def _fitting(self, requires: RequirementClass, terms: Sequence[Terms]) -> tuple[Machine, ...]:
+        """Those that could serve such a task in some state. Worked out once a class, until some machine is another one."""
+        key = (requires, tuple(terms))
+        if (known := self._fits.get(key)) is not None:
             return known
         if len(self._fits) >= MOST_FITS_KEPT:
             self._fits.clear()
-        fitting = self._fits[requires, platforms] = tuple(
-            machine
-            for machine in self._machines.values()
-            if not machine.spec.unmet(requires) and (platforms is None or machine.spec.platform in platforms)
-        )
+        fitting = self._fits[key] = tuple(machine for machine in self._machines.values() if suits(machine, requires, terms))
         return fitting
 
-    def _eligible(self, requires: RequirementClass, platforms: Platforms) -> Sequence[Machine]:
+    def _eligible(self, requires: RequirementClass, terms: Sequence[Terms]) -> Sequence[Machine]:
         """Those that fit and have not failed the task; when no such one is in service, for any worker group, those that have."""
-        fitting = self._fitting(requires, platforms)
+        fitting = self._fitting(requires, terms)
         if not requires.avoid:
             return fitting
         anywhere = self._fitting(requires, self._reach(requires))
         if any(machine.state not in OUT_OF_SERVICE and machine.spec.name not in requires.avoid for machine in anywhere):
             return [machine for machine in fitting if machine.spec.name not in requires.avoid]
         return fitting
-
-    def _named(self, names: Sequence[str]) -> list[Machine]:
-        for name in names:
-            if name not in self._machines:
-                raise RefusedCommand(f"There is no machine {name!r}{_hint(name, self._machines)} Nothing was changed.")
-        return [self._machines[name] for name in dict.fromkeys(names)]
 
 
 def _cost(machine: Machine, requires: RequirementClass) -> tuple[int, bool, float]:
@@ -242,10 +217,6 @@ def _cost(machine: Machine, requires: RequirementClass) -> tuple[int, bool, floa
 
 def _state_in_words(machine: Machine) -> str:
     if machine.lease is not None:
-        return f"busy with task {machine.lease.task_id}"
+        leaves = f", and removed by {machine.removed_by} when that is done" if machine.removed_by is not None else ""
+        return f"busy with task {machine.lease.task_id}{leaves}"
     return f"{machine.state.value}{f' ({machine.reason})' if machine.reason else ''}"
-
-
-def _hint(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    return f"; did you mean {near[0]}?" if near else f"; there are {', '.join(sorted(known)) or 'none'}."

@@ -6,7 +6,7 @@ import msgspec
 
 from malbox_tui.engine.machine_pool import MachinePool
 from malbox_tui.engine.queue import TaskQueue
-from malbox_tui.engine.worker_group import WorkerGroup, platforms_of
+from malbox_tui.engine.worker_group import WorkerGroup, terms_of
 from malbox_tui.engine.worker_pool import WorkerPool
 from malbox_tui.model.queries import TaskPage, Waiting
 from malbox_tui.model.task import HOST_ONLY_TYPES, RequirementClass, TaskState
@@ -51,7 +51,7 @@ class WaitingRoom:
             return f"{_named(possible)} may have no worker: max is 0"
         if with_room := [group for group in possible if group.may_take_one_more()]:
             if requires.needs_machine:
-                return self._machines.waiting(requires, platforms_of(with_room))
+                return self._machines.waiting(requires, terms_of(with_room))
             return self._collected(requires, with_room) or "next in line"
         busy = sum(group.busy for group in possible)
         return f"all workers of {_named(possible)} are busy ({busy} of {sum(group.max for group in possible)})"
@@ -64,7 +64,7 @@ class WaitingRoom:
             return f"No worker group takes {_kind(requires)}: {takes}."
         if not requires.needs_machine:
             return None
-        reasons = [self._machines.impossible(requires, group.settings.platforms) for group in groups]
+        reasons = [self._machines.impossible(requires, group.terms) for group in groups]
         return None if any(reason is None for reason in reasons) else reasons[0]
 
     def nonsense(self, requires: RequirementClass) -> str | None:
@@ -85,7 +85,7 @@ class WaitingRoom:
         return f"{first.name} collects a batch: {there} of {size}, for {wait_s:g} s at most"
 
     def _serves(self, requires: RequirementClass, group: WorkerGroup) -> bool:
-        return self._machines.impossible(requires, group.settings.platforms) is None
+        return self._machines.impossible(requires, group.terms) is None
 
 
 def _named(groups: list[WorkerGroup]) -> str:

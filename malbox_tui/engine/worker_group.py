@@ -7,16 +7,16 @@ from collections.abc import Iterable
 
 from malbox_tui.config.settings import GroupSettings
 from malbox_tui.engine.cancellation import CancelToken
+from malbox_tui.engine.machine_fit import Terms
 from malbox_tui.engine.worker import Worker
 from malbox_tui.model.overview import GroupView
 from malbox_tui.model.task import RequirementClass
 from malbox_tui.model.worker import WorkerKind
 
 
-def platforms_of(groups: Iterable[WorkerGroup]) -> frozenset[str] | None:
-    """The platforms that any of the groups takes; None: all."""
-    taken = [group.settings.platforms for group in groups]
-    return None if None in taken else frozenset().union(*(platforms for platforms in taken if platforms is not None))
+def terms_of(groups: Iterable[WorkerGroup]) -> tuple[Terms, ...]:
+    """What the groups ask of machines."""
+    return tuple(terms for group in groups for terms in group.terms)
 
 
 class WorkerGroup:
@@ -24,6 +24,8 @@ class WorkerGroup:
 
     def __init__(self, settings: GroupSettings) -> None:
         self.settings = settings
+        self.terms = (Terms(settings.platforms, settings.limits),)
+        """What it asks of the machines of its tasks."""
         self.min = settings.min_workers
         self.max = settings.max_workers
         self.saved = (self.min, self.max)

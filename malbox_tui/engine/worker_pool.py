@@ -28,11 +28,12 @@ from malbox_tui.engine.batch import Batch
 from malbox_tui.engine.cancellation import CancelToken
 from malbox_tui.engine.hand_out import Collection, HandOut
 from malbox_tui.engine.machine import MachineLease
+from malbox_tui.engine.machine_fit import Terms
 from malbox_tui.engine.machine_pool import MachinePool
 from malbox_tui.engine.queue import TaskQueue
 from malbox_tui.engine.tracker import TaskTracker
 from malbox_tui.engine.worker import Assignment, Served, Worker
-from malbox_tui.engine.worker_group import WorkerGroup, platforms_of
+from malbox_tui.engine.worker_group import WorkerGroup, terms_of
 from malbox_tui.model import events as news
 from malbox_tui.model.errors import RefusedCommand
 from malbox_tui.model.overview import GroupView
@@ -111,9 +112,9 @@ class WorkerPool:
         """All groups' numbers as they are now."""
         return tuple(group.view() for group in self.groups.values())
 
-    def reach(self, requires: RequirementClass) -> frozenset[str] | None:
-        """The platforms on which the groups that may have workers take such a task; None: all."""
-        return platforms_of(group for group in self.groups.values() if group.max and group.takes(requires))
+    def reach(self, requires: RequirementClass) -> tuple[Terms, ...]:
+        """What those groups ask of machines that take such a task and may have workers."""
+        return terms_of(group for group in self.groups.values() if group.max and group.takes(requires))
 
     def collecting(self, group: WorkerGroup, requires: RequirementClass) -> bool:
         """Tasks of this class wait there for their batch to fill."""
@@ -236,7 +237,7 @@ class WorkerPool:
         entry = self._queue.pop(requires)
         lease = None
         if requires.needs_machine:
-            lease = self._machines.reserve(requires, group.settings.platforms, entry.task_id)
+            lease = self._machines.reserve(requires, group.terms, entry.task_id)
             assert lease is not None, "the group was chosen because a machine is free"
         self._hand(worker, entry, lease=lease)
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from malbox_tui.config.settings import MachinerySettings
-from malbox_tui.model.commands import DisableMachines, EnableMachines
+from malbox_tui.model.commands import DisableMachines, EnableMachines, ProbeMachines
 from malbox_tui.model.errors import GuestUnreachable, MachineError
 from malbox_tui.model.events import MachineChanged
 from malbox_tui.model.machine import MachineSpec, MachineState
@@ -214,6 +214,9 @@ def test_whatever_an_adapter_raises_the_machine_is_cared_for(call: str, error: B
     async def test(rig: EngineRig) -> None:
         machine = await rig.until_machine("m1", M.READY, M.QUARANTINED)
         assert (machine.state is M.READY) == (call == "stop"), "a failed stop is no proof of anything"
+        if call == "stop":
+            await rig.do(ProbeMachines(machines=("m1",)))
+            await rig.until_machine("m1", M.REVERTING)
         await rig.until_machine("m1", M.READY, within_s=400.0)
 
     with_engine(test, machines=[spec("m1")], prepare=broken)
