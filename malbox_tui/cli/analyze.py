@@ -114,7 +114,8 @@ class Analysis:
         began_at = SystemClock().now()
         progress = progress_on_stderr(time.monotonic, self._request.json and sys.stdout.isatty())
         try:
-            engine = start_engine(self._settings, self._folders, self._options.source.saved_limits())
+            source = self._options.source
+            engine = start_engine(self._settings, self._folders, source.saved_limits(), source.saved_machines())
         except BaseException:
             progress.close()
             raise

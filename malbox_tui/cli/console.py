@@ -140,7 +140,8 @@ class Console:
             last_resort = LastResort(terminal, "Ended before everything had; the next start recovers what was running.")
             drain_limit_s = settings.general.drain_timeout_s
             with Watchman(sys.stdin.fileno(), end_limit_s, last_resort, drain_limit_s=drain_limit_s) as watchman:
-                engine = start_engine(settings, folders, self.options.source.saved_limits())
+                source = self.options.source
+                engine = start_engine(settings, folders, source.saved_limits(), source.saved_machines())
                 watchman.guard(engine)
                 end = AppEnd()
                 try:

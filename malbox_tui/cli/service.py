@@ -72,7 +72,9 @@ class Service:
         gid = group_id(group) if group else None
         folders = self._options.folders
         with troubles_told(tell, time.monotonic):
-            engine = await asyncio.to_thread(start_engine, self._settings, folders, self._options.source.saved_limits())
+            source = self._options.source
+            limits, book = source.saved_limits(), source.saved_machines()
+            engine = await asyncio.to_thread(start_engine, self._settings, folders, limits, book)
             self._engine = engine
             try:
                 if self._asked is not None:

@@ -14,10 +14,11 @@ from malbox_tui.config.settings import Settings
 _LIVE = re.compile(
     r"general\.(min_workers|max_workers|drain_timeout_s)"
     r"|workers\.[^.]+\.(min_workers|max_workers)"
+    r"|machines\..+"
     r"|intake\.max_sample_bytes"
     r"|analysis\.(timeout_s|critical_timeout_s|initializing_timeout_s|preparing_timeout_s|stopping_timeout_s|enforce_timeout)"
 )
-"""The keys that a running engine can take over. A worker group stands under its name."""
+"""The keys that a running engine can take over. A worker group stands under its name, and so does a machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,7 @@ def with_live(before: Settings, after: Settings) -> Settings:
             _taken(f"workers.{worker.name}", own, worker, groups[worker.name]) if worker.name in groups else worker
             for worker in before.workers
         ),
+        machines=after.machines,
         intake=_taken("intake", own, before.intake, after.intake),
         analysis=_taken("analysis", own, before.analysis, after.analysis),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,11 @@ from malbox_tui.config.folders import DataFolders
 from malbox_tui.config.machine_list import doubles
 from malbox_tui.config.rules import contradictions
 from malbox_tui.config.saved_limits import Limits, LimitsFile, SavedLimits, limits_of, with_limits
+from malbox_tui.config.saved_machines import MachineChanges, MachinesFile, SavedMachines, machine_notes, with_machines
 from malbox_tui.config.settings import Settings
 from malbox_tui.config.toml_file import read_table, shown_path
 from malbox_tui.model.errors import ConfigError
+from malbox_tui.model.machine import MachineSpec
 from malbox_tui.model.sample import visible
 
 __all__ = ["ConfigSource", "Configuration", "shown_path"]
@@ -28,7 +30,8 @@ class Configuration:
     """What a source comes to. With `faults`, every one there is, `settings` are the defaults.
 
     `doubles` are the faults of machines that are there twice: the first of them, and everything else, is in effect.
-    `notes` are sentences on what doesn't come from the operator's file: limits of worker groups that were saved.
+    `notes` are sentences on what doesn't come from the operator's file: limits of worker groups that were saved, machines
+    that were added, changed or removed.
     """
 
     settings: Settings
@@ -63,7 +66,7 @@ class ConfigSource:
         return shown_path(self.path)
 
     def load(self) -> Settings:
-        """The settings in effect: the defaults, the file over them, saved limits over that. Raises `ConfigError`, the first fault."""
+        """The settings in effect: the defaults, the file over them, what was saved over that. Raises `ConfigError`, the first fault."""
         configuration = self.read()
         if configuration.faults:
             raise configuration.faults[0]
@@ -78,18 +81,35 @@ class ConfigSource:
         """The settings in effect, every fault, and what comes from elsewhere than the operator's file."""
         own, faults = self._own_settings()
         saved: Limits = {}
+        changed = MachineChanges()
         try:
             saved = self._limits_file.read()
         except ConfigError as fault:
             faults.append(fault)
+        try:
+            changed = self._machines_file.read()
+        except ConfigError as fault:
+            faults.append(fault)
         if faults:
             return Configuration(Settings(), tuple(faults))
-        notes = tuple(_notes(self._limits_file.shown, limits_of(own), saved))
-        return Configuration(with_limits(own, saved), doubles=tuple(self._doubles(own)), notes=notes)
+        notes = (
+            *_notes(self._limits_file.shown, limits_of(own), saved),
+            *machine_notes(self._machines_file, own, changed),
+        )
+        settings = with_machines(with_limits(own, saved), changed)
+        return Configuration(settings, doubles=tuple(self._doubles(settings)), notes=notes)
 
     def saved_limits(self) -> SavedLimits:
         """Where an engine that runs on this configuration keeps limits for its next start."""
         return SavedLimits(self._limits_file, self._own_limits)
+
+    def saved_machines(self) -> SavedMachines:
+        """Where an engine that runs on this configuration keeps machines for its next start."""
+        return SavedMachines(self._machines_file, self._own_machines)
+
+    @property
+    def _machines_file(self) -> MachinesFile:
+        return MachinesFile.beside(self.path)
 
     @property
     def _limits_file(self) -> LimitsFile:
@@ -112,6 +132,14 @@ class ConfigSource:
             yield ConfigError(self.shown, f"machines[{double.index}].{double.key}", problem)
 
     def _own_limits(self) -> Limits | None:
+        settings = self._settings_again()
+        return None if settings is None else limits_of(settings)
+
+    def _own_machines(self) -> Sequence[MachineSpec] | None:
+        settings = self._settings_again()
+        return None if settings is None else [machine.spec() for machine in settings.machines]
+
+    def _settings_again(self) -> Settings | None:
         """None when the file has none that hold, or is a pipe, which is read only once."""
         try:
             readable_again = self.path.is_file() or not self.path.exists()
@@ -120,7 +148,7 @@ class ConfigSource:
         if not readable_again:
             return None
         settings, faults = self._own_settings()
-        return None if faults else limits_of(settings)
+        return None if faults else settings
 
     def _read(self) -> Mapping[str, Any]:
         if not self.named and not self.exists:

@@ -6,8 +6,6 @@ The file holds only groups whose limits differ from the operator's, so that late
 from __future__ import annotations
 
 import asyncio
-import os
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +18,7 @@ from malbox_tui.config.faults import Fault, value_faults
 from malbox_tui.config.section import Count, SettingsTable
 from malbox_tui.config.settings import Settings
 from malbox_tui.config.toml_file import read_table, shown_path
+from malbox_tui.config.whole_file import remove_file, replace_file
 from malbox_tui.model.errors import ConfigError, StoreError
 
 Limits = Mapping[str, tuple[int, int]]
@@ -79,9 +78,9 @@ class LimitsFile:
         try:
             if limits:
                 self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-                _replace(self.path, _content(limits))
+                replace_file(self.path, _content(limits))
             else:
-                _remove(self.path)
+                remove_file(self.path)
         except OSError as exc:
             problem = f"The limits can't be saved in {self.shown}: {exc.strerror or exc}."
             raise StoreError(
@@ -151,35 +150,3 @@ def _crossed(groups: Mapping[str, _GroupLimits]) -> Iterator[Fault]:
 def _content(limits: Limits) -> bytes:
     groups = {name: {"min_workers": low, "max_workers": high} for name, (low, high) in limits.items()}
     return f"{_HEAD}{tomli_w.dumps({'groups': groups})}".encode()
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Durable when this returns; the file is for its owner alone (0600)."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    temporary = Path(name)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    _sync_folder(path.parent)
-
-
-def _remove(path: Path) -> None:
-    try:
-        path.unlink()
-    except FileNotFoundError:
-        return
-    _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

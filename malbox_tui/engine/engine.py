@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from malbox_tui.config.machine_list import listed
 from malbox_tui.config.settings import Settings
 from malbox_tui.engine import clock, dues
 from malbox_tui.engine.action_log import ActionLog
@@ -38,6 +39,7 @@ from malbox_tui.model.actions import ActionRecord
 from malbox_tui.model.commands import Command, CommandOutcome, ShutdownMode
 from malbox_tui.model.errors import ConfigError, EngineStopped
 from malbox_tui.model.events import Event, Gap, Position
+from malbox_tui.model.machine import MachineSpec
 from malbox_tui.model.overview import Overview
 from malbox_tui.model.queries import TaskPage, TaskQuery
 from malbox_tui.model.report import ResultRef
@@ -247,14 +249,13 @@ class Engine:
         """
         if self._closed:
             return
-        machines = tuple(machine.spec() for machine in self._settings.machines)
+        machines = _machines(self._settings)
         former = {group.name: (group.min_workers, group.max_workers) for group in self._settings.groups()}
         self._settings = settings
         self._submissions.reload(settings.intake.max_sample_bytes, settings.analysis)
         self._executor.reload(settings.analysis)
         self._driver.reload(settings.analysis)
-        after = tuple(machine.spec() for machine in settings.machines)
-        for problem in self._machines.orders.follow(machines, after, "the configuration"):
+        for problem in self._machines.orders.follow(machines, _machines(settings), "the configuration"):
             log.error("%s", problem)
         for group in settings.groups():
             limits = (group.min_workers, group.max_workers)
@@ -425,3 +426,7 @@ class Engine:
     def _check_alive(self) -> None:
         if self._closed:
             raise EngineStopped
+
+
+def _machines(settings: Settings) -> tuple[MachineSpec, ...]:
+    return listed([machine.spec() for machine in settings.machines]).machines

@@ -24,7 +24,7 @@ from malbox_tui.model.queries import TaskPage, TaskQuery
 from malbox_tui.model.task import TaskState
 from malbox_tui.plugins.registry import BUILTIN_FOLDER
 from malbox_tui.plugins.runner import HostPluginRunner
-from malbox_tui.ports import Intake, LimitsStore, Machinery
+from malbox_tui.ports import Intake, LimitsStore, MachineBook, Machinery
 from malbox_tui.runtime.engine_thread import EngineThread
 from malbox_tui.runtime.machine_assembly import build_machinery
 from malbox_tui.store.folder_lock import FolderLock
@@ -54,15 +54,18 @@ class TaskReader(Protocol):
         ...
 
 
-def start_engine(settings: Settings, folders: DataFolders, limits: LimitsStore | None = None) -> EngineThread:
-    """A running engine on a data folder, which it owns until it has ended. `limits` keeps changed limits of worker groups.
+def start_engine(
+    settings: Settings, folders: DataFolders, limits: LimitsStore | None = None, book: MachineBook | None = None
+) -> EngineThread:
+    """A running engine on a data folder, which it owns until it has ended. `limits` keeps changed limits of worker groups, `book`
+    changed machines.
 
     Raises `DataFolderInUse`, `ConfinementUnavailable`, `PluginUnavailable`, `ManifestError`, `StoreTooNew`, `StoreError`.
     """
     folders.create()
     lock = FolderLock(folders.root)
     lock.acquire(SystemClock().now())
-    thread = EngineThread(lambda: build_engine(settings, folders, limits=limits), lock.close)
+    thread = EngineThread(lambda: build_engine(settings, folders, limits=limits, book=book), lock.close)
     thread.start()
     return thread
 
@@ -85,6 +88,7 @@ def build_engine(
     folders: DataFolders,
     plugin_folder: Path = BUILTIN_FOLDER,
     limits: LimitsStore | None = None,
+    book: MachineBook | None = None,
     *,
     at_rest: bool = False,
 ) -> Engine:
@@ -109,6 +113,7 @@ def build_engine(
             wall=SystemClock(),
             machinery=Machinery(listing.machines, faults=listing.faults) if at_rest else build_machinery(listing),
             limits=limits,
+            book=book,
             free_bytes=lambda: _free_bytes(folders.root),
         ),
         at_rest=at_rest,

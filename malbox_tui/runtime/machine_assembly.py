@@ -16,7 +16,7 @@ SIMULATION_SEED = 1
 def build_machinery(listing: Listing) -> Machinery:
     """`listing` and what moves it; must be called on the event loop that it will be moved on. Nothing is opened."""
     simulated = [machine for machine in listing.machines if machine.provider == Provider.SIMULATED]
-    world = World(SIMULATION_SEED, clock.sleep, simulated)
+    world = World(SIMULATION_SEED, clock.sleep, simulated, grows=True)
     return Machinery(
         listing.machines,
         providers={Provider.SIMULATED.value: SimulatedProvider(world)},

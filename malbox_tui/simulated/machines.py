@@ -153,7 +153,7 @@ class SimulatedProvider:
 
     def _known(self, machine: MachineSpec) -> MachineBody:
         self._world.check_era(self._era)
-        if (body := self._world.machines.get(machine.name)) is None:
+        if (body := self._world.machine(machine)) is None:
             raise MachineMissing(machine.name, _UNKNOWN)
         return body
 

@@ -73,6 +73,7 @@ class World:
     `machines` maps names to the machines as they are. `files` maps paths of this host, which need not exist on disk, to what lies
     there. `samples` (by SHA-256) and `results` (by path) are the disks under the simulated quarantine and result store. `programs`
     says what a content does in a guest; one that isn't named does what the seed says. `numbers` tell conversations and benches apart.
+    In a world that `grows`, a machine comes into being when its hypervisor is first asked for it.
     """
 
     def __init__(
@@ -82,6 +83,8 @@ class World:
         machines: Iterable[MachineSpec] = (),
         rates: Mapping[Fault, float] | None = None,
         durations: Durations | None = None,
+        *,
+        grows: bool = False,
     ) -> None:
         self.seed = seed
         self.chance = Random(seed)
@@ -96,7 +99,14 @@ class World:
         self.deceptions: list[str] = []
         self.numbers = itertools.count(1)
         self.era = 1
+        self._grows = grows
         self._sleep = sleep
+
+    def machine(self, spec: MachineSpec) -> MachineBody | None:
+        """The machine as it is; None: there is none of this name."""
+        if self._grows and spec.name not in self.machines:
+            self.machines[spec.name] = MachineBody(spec)
+        return self.machines.get(spec.name)
 
     def engine_died(self) -> None:
         """The engine's process is gone: its calls, conversations and benches with it. Machines stay as they are."""

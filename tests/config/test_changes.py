@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from malbox_tui.config.changes import changes, with_live
+from malbox_tui.config.machines import MachineSettings, Provider
 from malbox_tui.config.settings import AnalysisSettings, GeneralSettings, IntakeSettings, PluginSettings, Settings, WorkerSettings
 
 
@@ -46,14 +47,27 @@ def test_a_group_that_came_or_went_is_for_the_next_start() -> None:
     assert told(Settings(), a) == {"workers.a: (none) → (a table)": False}
 
 
+def test_machines_that_came_went_or_changed_are_taken_over_at_once() -> None:
+    a, b = (MachineSettings(name=name, provider=Provider.SIMULATED, platform="linux") for name in ("a.1", "b"))
+    other = MachineSettings(name="a.1", provider=Provider.SIMULATED, platform="linux", tags=("office",))
+    assert told(Settings(machines=(a, b)), Settings(machines=(other,))) == {
+        'machines.a.1.tags: [] → ["office"]': True,
+        "machines.b: (a table) → (none)": True,
+    }
+    assert told(Settings(), Settings(machines=(a,))) == {"machines.a.1: (none) → (a table)": True}
+    assert with_live(Settings(machines=(a, b)), Settings(machines=(other,))).machines == (other,)
+
+
 def test_only_what_can_be_taken_over_is() -> None:
     after = Settings(
         general=GeneralSettings(max_workers=6, idle_timeout_ms=5),
         analysis=AnalysisSettings(timeout_s=10, lease_s=4),
         workers=(WorkerSettings(name="a", min_workers=1, priority=9), WorkerSettings(name="new")),
+        machines=(MachineSettings(name="m1", provider=Provider.SIMULATED, platform="linux"),),
     )
     assert with_live(Settings(workers=(WorkerSettings(name="a"),)), after) == Settings(
         general=GeneralSettings(max_workers=6),
         analysis=AnalysisSettings(timeout_s=10),
         workers=(WorkerSettings(name="a", min_workers=1),),
+        machines=after.machines,
     )
