@@ -12,11 +12,14 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 from malbox_tui.machinery import agent
 from malbox_tui.machinery.binding import LibvirtNotInstalled, start_event_loop
+from malbox_tui.machinery.capture import Capture
 from malbox_tui.machinery.claims import Claims
 from malbox_tui.machinery.crew import Crew
 from malbox_tui.machinery.domain_xml import DomainShape, parse_domain
@@ -24,12 +27,17 @@ from malbox_tui.machinery.domains import find_domain, find_snapshot
 from malbox_tui.machinery.hypervisor import Hypervisor
 from malbox_tui.machinery.line import Kind
 from malbox_tui.machinery.link import pause
+from malbox_tui.machinery.memory import dump
+from malbox_tui.machinery.place import is_local
 from malbox_tui.machinery.power import downfall_of, power_of, switch_off, switch_off_gently
 from malbox_tui.machinery.refusals import CANT, Code, Refusal, Unreachable
 from malbox_tui.machinery.reverting import revert
+from malbox_tui.machinery.screen import screenshot
+from malbox_tui.machinery.throttling import throttle
 from malbox_tui.machinery.warnings import warnings_of
 from malbox_tui.model.errors import MachineError, MachineMisconfigured, MachineMissing, MachineUnable
-from malbox_tui.model.machine import Downfall, MachineFacts, MachineSpec, PowerState
+from malbox_tui.model.machine import Downfall, MachineFacts, MachineSpec, Picture, PowerState, Throttle
+from malbox_tui.ports import MachineCapture
 
 T = TypeVar("T")
 
@@ -37,7 +45,6 @@ GRACEFUL_S = 5.0
 """So long a domain's process may take to end by itself; then it is killed."""
 ASK_AGAIN_S = 1.0
 """How long to wait before a hypervisor that can't be reached is asked again whether a machine runs."""
-CLOSE_S = 2.0
 
 
 class LibvirtProvider:
@@ -72,7 +79,7 @@ class LibvirtProvider:
             async with asyncio.timeout(GRACEFUL_S):
                 await self._run(machine, switch_off_gently)
         except TimeoutError:
-            await self._run(machine, switch_off)
+            await self._run(machine, switch_off, Kind.STOP)
         await self._run(machine, switch_off, Kind.MOVE)
         self._claims.leave(machine)
 
@@ -95,6 +102,34 @@ class LibvirtProvider:
                 downfall = downfall or await news
             if downfall is not None:
                 return downfall
+
+    async def screenshot(self, machine: MachineSpec) -> Picture:
+        """As `MachineProvider.screenshot`; of at most 16 MiB."""
+        return await self._run(machine, screenshot)
+
+    async def dump_memory(self, machine: MachineSpec, target: Path) -> None:
+        """As `MachineProvider.dump_memory`. Cancelled: the machine goes on soon, and the file is removed."""
+        given_up = threading.Event()
+        try:
+            await self._run(machine, lambda connection, machine: dump(connection, machine, target, given_up), again=False)
+        finally:
+            given_up.set()
+
+    async def capture(self, machine: MachineSpec, target: Path) -> MachineCapture:
+        """As `MachineProvider.capture`: of all its network cards, up to 1 GiB."""
+        if not is_local(machine.uri):
+            raise MachineUnable(machine.name, f"its traffic can't be recorded from this host: it runs on {machine.uri}")
+        capture = Capture(machine, target, self._hypervisor(machine).link(machine.domain_name), self._crew)
+        try:
+            await self._run(machine, capture.begin, again=False)
+        except BaseException:
+            capture.give_up()
+            raise
+        return capture
+
+    async def throttle(self, machine: MachineSpec, limits: Throttle) -> None:
+        """As `MachineProvider.throttle`. Of several limits that one can't be set of, the others are."""
+        await self._run(machine, lambda connection, machine: throttle(connection, machine, limits))
 
     async def ask(self, machine: MachineSpec, request: str, limit_s: float) -> str:
         """As `AgentLine.ask`."""

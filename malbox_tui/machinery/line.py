@@ -32,8 +32,10 @@ class Kind(Enum):
 
     MOVE = ("move", 1)
     """Changes what the machine is at."""
+    STOP = ("stop", 1)
     LOOK = ("look", 2)
-    AGENT = ("agent", 2)
+    AGENT = ("agent", 1)
+    """libvirt lets one in at a time."""
 
     @property
     def width(self) -> int:
