@@ -23,7 +23,9 @@ FORBID_SKIPS = os.environ.get("MALBOX_TUI_FORBID_SKIPS", "") not in ("", "0")
 
 SYSTEM_FEATURES: dict[str, Callable[[], bool]] = {
     "bubblewrap": lambda: shutil.which("bwrap") is not None,
+    "busybox": lambda: shutil.which("busybox") is not None,
     "libvirt": lambda: importlib.util.find_spec("libvirt") is not None,
+    "qemu": lambda: shutil.which("qemu-system-x86_64") is not None,
     "sshd": lambda: shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin") is not None,
     "setpriv": lambda: shutil.which("setpriv") is not None,
 }

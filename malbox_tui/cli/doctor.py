@@ -14,7 +14,7 @@ def doctor(
     json: Annotated[bool, FLAG] = False,
     options: GlobalOptions | None = None,
 ) -> int:
-    """Say what this host can do: isolation, libvirt, disk, limits, plugins, terminal; each line with its remedy.
+    """Say what this host can do: isolation, machines, disk, limits, plugins, terminal; each line with its remedy.
 
     Exit code 0: nothing failed; 1: something did.
 

@@ -11,19 +11,24 @@ import sqlite3
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
-from enum import StrEnum
 
 from malbox_tui.config.folders import DataFolders
 from malbox_tui.config.loading import ConfigSource
+from malbox_tui.config.machine_list import listed
+from malbox_tui.config.machines import Provider
 from malbox_tui.config.settings import Isolation, Settings
 from malbox_tui.confine.enforcement import Means
 from malbox_tui.confine.hierarchies import find_hierarchies
 from malbox_tui.confine.probe import Probe, probe_bubblewrap
 from malbox_tui.engine.clock import SystemClock
+from malbox_tui.machinery.binding import LibvirtNotInstalled, libvirt_module
 from malbox_tui.model.errors import DataFolderInUse, MalboxError
 from malbox_tui.plugins.registry import find_plugins
+from malbox_tui.runtime.finding import Finding, Health
+from malbox_tui.runtime.machine_diagnosis import diagnose_machines
 from malbox_tui.store.folder_lock import FolderLock
+
+__all__ = ["Finding", "Health", "diagnose", "plugin_fault"]
 
 SYSTEM_DEPS = "make system-deps, as root"
 LOW_DISK_BYTES = 5 * 1024**3
@@ -32,24 +37,6 @@ LOW_OPEN_FILES = 1024
 _WAL_RESET_FIXED = (3, 51, 3)
 """SQLite before this may lose a commit when two connections checkpoint and reset the WAL at the same time (sqlite.org/wal.html).
 The store has one writer, so it can't happen here; another program on the same file could bring it about."""
-
-
-class Health(StrEnum):
-    """How bad a finding is: fine, weaker than it could be, or in the way of work."""
-
-    OK = "ok"
-    WARN = "warn"
-    FAIL = "fail"
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing about this host. `remedy` is what a person can do about it, empty when nothing needs to be done."""
-
-    what: str
-    health: Health
-    detail: str
-    remedy: str = ""
 
 
 def diagnose(folders: DataFolders, source: ConfigSource) -> Iterator[Finding]:
@@ -63,7 +50,8 @@ def diagnose(folders: DataFolders, source: ConfigSource) -> Iterator[Finding]:
     yield _bubblewrap(settings, probe)
     yield from _resource_limits(settings, has_sandbox=probe.works and settings.confinement.isolation is not Isolation.LIMITS)
     yield _plugins(settings, source)
-    yield _libvirt()
+    yield _libvirt(settings)
+    yield from diagnose_machines(listed([machine.spec() for machine in settings.machines]))
     yield _open_files()
     yield _terminal()
 
@@ -180,20 +168,19 @@ def _plugins(settings: Settings, source: ConfigSource) -> Finding:
     return Finding("plugins", Health.OK, names)
 
 
-def _libvirt() -> Finding:
-    install = f"{SYSTEM_DEPS}, then make run"
+def _libvirt(settings: Settings) -> Finding:
     try:
-        import libvirt
-    except ImportError as error:
-        return Finding("libvirt", Health.WARN, f"its Python module can't be imported ({error}); no machines", install)
-    libvirt.registerErrorHandler(lambda context, error: None, None)
+        libvirt = libvirt_module()
+    except LibvirtNotInstalled as error:
+        is_needed = any(machine.provider is Provider.LIBVIRT for machine in settings.machines)
+        health = Health.FAIL if is_needed else Health.WARN
+        detail, _, remedy = str(error).partition(". ")
+        return Finding(
+            "libvirt", health, f"{detail}; no machines", f"{remedy.rstrip('.')} (in a checkout: {SYSTEM_DEPS}, then make run)"
+        )
     number = libvirt.getVersion()
     version = f"{number // 1_000_000}.{number // 1000 % 1000}.{number % 1000}"
-    try:
-        libvirt.open("test:///default").close()
-    except libvirt.libvirtError as error:
-        return Finding("libvirt", Health.WARN, f"{version}, but its test driver doesn't open: {error}", install)
-    return Finding("libvirt", Health.OK, f"{version}, its test driver opens")
+    return Finding("libvirt", Health.OK, f"its Python module can be used, {version}")
 
 
 def _open_files() -> Finding:
