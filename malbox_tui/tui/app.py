@@ -20,6 +20,7 @@ from textual.screen import ModalScreen, Screen
 from textual.worker import WorkerFailed
 
 from malbox_tui.model.commands import ShutdownMode
+from malbox_tui.model.machine import MachineView
 from malbox_tui.model.overview import GroupView
 from malbox_tui.model.queries import TaskRecord
 from malbox_tui.model.submission import Refused
@@ -32,13 +33,14 @@ from malbox_tui.tui.feed import SHOWN_PER_SECOND, Feed
 from malbox_tui.tui.gone import hits_what_is_gone
 from malbox_tui.tui.leaving import Leaving
 from malbox_tui.tui.line_filter import SafeText
-from malbox_tui.tui.live import LivePicture
+from malbox_tui.tui.live import LivePicture, LiveTask
 from malbox_tui.tui.moment import Moment
 from malbox_tui.tui.notices import say
 from malbox_tui.tui.orders import Orders
+from malbox_tui.tui.pictures import Gallery
 from malbox_tui.tui.screens.dashboard import Dashboard
 from malbox_tui.tui.screens.dialogs import Help
-from malbox_tui.tui.screens.machine import about_machine
+from malbox_tui.tui.screens.machine import MachineScreen
 from malbox_tui.tui.screens.palette import Palette, offered
 from malbox_tui.tui.screens.task import TaskScreen
 from malbox_tui.tui.screens.who import about_consoles
@@ -65,6 +67,7 @@ class MalboxApp(App[ShutdownMode]):
         self.showing = Showing(self, self.feed, self.dashboard, self.access)
         self.adding = Adding(self, around, self.access, self._note_refused)
         self.leaving = Leaving(self, self.feed, self.picture, around)
+        self.gallery = Gallery(around.client)
         self.orders = Orders(self, around.client, around.actor, self.showing.show_everything)
         self._palette: Palette | None = None
         """The palette that was opened last, until a command of it was chosen."""
@@ -133,12 +136,15 @@ class MalboxApp(App[ShutdownMode]):
         """Show the task under the cursor in full."""
         record = await self._target()
         if record is not None and isinstance(self.screen, Dashboard):
-            screen = TaskScreen(record.task.id, self._around.client, self.picture, self.moment, self._around.time_of_day)
-            await self.push_screen(screen)
+            await self.push_screen(self._task_screen(record.task.id))
+
+    def _task_screen(self, task_id: int) -> TaskScreen:
+        around = self._around
+        return TaskScreen(task_id, around.client, self.picture, self.gallery, self.moment, around.time_of_day)
 
     async def action_back(self) -> None:
-        """Leave the task's screen."""
-        if isinstance(self.screen, TaskScreen):
+        """Leave the screen of a task or a machine."""
+        if isinstance(self.screen, TaskScreen | MachineScreen):
             await self.pop_screen()
 
     async def action_cancel_task(self) -> None:
@@ -160,15 +166,19 @@ class MalboxApp(App[ShutdownMode]):
             self.orders.change_priority(record, step)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """See `App`: keys for tasks are none while the focus is on the machines, and those for machines not without one. What is out of
+        """See `App`: keys for tasks are none where machines are looked at, and those for machines not without one. What is out of
         reach is greyed."""
         if action in ("who", "background"):
             return self._has_others() if action == "who" else self.leaving.can_go_on
         if self.access.refusal(action) is not None:
             return None
         if action in keys.TASK_ACTIONS:
-            return isinstance(self.screen, TaskScreen) or self.dashboard.focused is not self.dashboard.machines
-        return action not in keys.MACHINE_ACTIONS or bool(self.dashboard.machines.machines)
+            is_at_machines = isinstance(self.screen, MachineScreen) or self.dashboard.focused is self.dashboard.machines
+            return isinstance(self.screen, TaskScreen) or not is_at_machines
+        if action not in keys.MACHINE_ACTIONS:
+            return True
+        machine = self._machine()
+        return machine is not None and (action != "open_machines_task" or machine.task_id is not None)
 
     async def run_action(
         self,
@@ -217,21 +227,54 @@ class MalboxApp(App[ShutdownMode]):
 
     # --- keys: machines ----------------------------------------------------------------------------------------------------------
 
+    def _machine(self) -> MachineView | None:
+        """The machine that a key means: the one that is shown or under the cursor."""
+        return self.screen.machine if isinstance(self.screen, MachineScreen) else self.dashboard.machines.current
+
+    def _task_on(self, machine: MachineView) -> LiveTask | None:
+        return None if machine.task_id is None else self.picture.tasks.get(machine.task_id)
+
     async def action_show_machine(self) -> None:
         """All about the machine under the cursor."""
-        if (machine := self.dashboard.machines.current) is not None:
-            await self.push_screen(about_machine(machine, self.moment(), self.size.width))
+        if isinstance(self.screen, Dashboard) and (machine := self.dashboard.machines.current) is not None:
+            around = self._around
+            await self.push_screen(MachineScreen(machine.name, self.picture, self.gallery, self.moment, around.time_of_day))
+
+    async def action_open_machines_task(self) -> None:
+        """Show the task that has the machine."""
+        machine = self._machine()
+        if isinstance(self.screen, MachineScreen) and machine is not None and machine.task_id is not None:
+            await self.push_screen(self._task_screen(machine.task_id))
+
+    def action_probe_machine(self) -> None:
+        """Have the machine tried now."""
+        if (machine := self._machine()) is not None:
+            self.orders.probe_machine(machine)
 
     async def action_disable_machine(self) -> None:
-        """Take the machine under the cursor out for maintenance. From where the cursor wasn't seen, it is asked about."""
-        if (machine := self.dashboard.machines.current) is not None:
-            task = None if machine.task_id is None else self.picture.tasks.get(machine.task_id)
-            await self.orders.disable_machine(machine, task, ask=not self.dashboard.machines.has_focus)
+        """Take the machine out for maintenance. From where it wasn't seen, it is asked about."""
+        if (machine := self._machine()) is not None:
+            is_seen = isinstance(self.screen, MachineScreen) or self.dashboard.machines.has_focus
+            await self.orders.disable_machine(machine, self._task_on(machine), ask=not is_seen)
 
     def action_enable_machine(self) -> None:
-        """Bring the machine under the cursor back."""
-        if (machine := self.dashboard.machines.current) is not None:
+        """Bring the machine back."""
+        if (machine := self._machine()) is not None:
             self.orders.enable_machine(machine)
+
+    async def action_add_machine(self) -> None:
+        """Ask for a new machine."""
+        await self.orders.add_machine()
+
+    async def action_edit_machine(self) -> None:
+        """Ask what the machine is to be."""
+        if (machine := self._machine()) is not None:
+            await self.orders.edit_machine(machine)
+
+    async def action_remove_machine(self) -> None:
+        """Ask, then take the machine out of the pool."""
+        if (machine := self._machine()) is not None:
+            await self.orders.remove_machine(machine, self._task_on(machine))
 
     # --- keys: the screen --------------------------------------------------------------------------------------------------------
 
@@ -263,6 +306,7 @@ class MalboxApp(App[ShutdownMode]):
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """The palette: what the keys do."""
         groups = (keys.DASHBOARD, keys.MACHINES) if screen is self.dashboard else (keys.TASK_SCREEN,)
+        groups = (keys.MACHINE_SCREEN,) if isinstance(screen, MachineScreen) else groups
         for key in offered(self, screen, *groups, keys.EVERYWHERE):
             yield SystemCommand(key.help, f"Key: {key.shown}", lambda key=key: self._run_chosen(key.action))
 

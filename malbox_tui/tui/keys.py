@@ -93,6 +93,7 @@ DASHBOARD: tuple[Key, ...] = (
         "machines",
         "Go to the machines (on a small screen they take the place of the timelines); again: back",
     ),
+    Key("machine.add", "n", "app.add_machine", "n", "", "Add a machine"),
     Key("events.show", "l", "screen.events", "l", "", "Go to the event log, likewise; again: back"),
 )
 """What works on the dashboard."""
@@ -124,32 +125,66 @@ TABLE: tuple[Key, ...] = (
 )
 """Moving in a list."""
 
+
+def _machine_keys(place: str, which: str) -> tuple[Key, ...]:
+    """What can be done to a machine, for one of the places where that works."""
+    return (
+        Key(f"{place}.probe", "y", "app.probe_machine", "y", "probe", f"Try {which} now: it is reverted, and has to answer"),
+        Key(
+            f"{place}.disable",
+            "d",
+            "app.disable_machine",
+            "d",
+            "disable",
+            f"Take {which} out for maintenance (asks first when a task has it)",
+        ),
+        Key(
+            f"{place}.enable",
+            "e",
+            "app.enable_machine",
+            "e",
+            "enable",
+            f"Bring {which} back; it serves when it is proven clean",
+        ),
+        Key(f"{place}.edit", "i", "app.edit_machine", "i", "edit", f"Change what {which} is"),
+        Key(
+            f"{place}.remove",
+            "x",
+            "app.remove_machine",
+            "x",
+            "remove",
+            f"Take {which} out of the pool for good (asks first); its hypervisor keeps it",
+        ),
+    )
+
+
 MACHINES: tuple[Key, ...] = (
-    Key("machine.open", "enter", "app.show_machine", "enter", "about", "All about the machine under the cursor"),
     Key(
-        "machine.disable",
-        "d",
-        "app.disable_machine",
-        "d",
-        "disable",
-        "Take the machine under the cursor out for maintenance (asks first when a task has it)",
+        "machine.open",
+        "enter",
+        "app.show_machine",
+        "enter",
+        "open",
+        "All about the machine under the cursor: what it is, its history, its screen",
     ),
-    Key(
-        "machine.enable",
-        "e",
-        "app.enable_machine",
-        "e",
-        "enable",
-        "Bring the machine under the cursor back; it serves when it is proven clean",
-    ),
+    *_machine_keys("machine", "the machine under the cursor"),
     Key("machine.back", "escape", "screen.machines", "esc", "", "Back to the tasks"),
 )
 """What works on the machines, besides moving, while they have the focus. Keys for tasks don't then."""
 
+MACHINE_SCREEN: tuple[Key, ...] = (
+    Key("machine.leave", "escape,backspace", "app.back", "esc", "back", "Back to where one came from"),
+    Key("machine.task", "enter", "app.open_machines_task", "enter", "task", "Open the task that has this machine"),
+    *_machine_keys("machine_here", "this machine"),
+)
+"""What works on the screen of one machine, besides scrolling."""
+
 TASK_SCREEN: tuple[Key, ...] = (
-    Key("task.back", "escape,backspace", "app.back", "esc", "back", "Back to the dashboard"),
+    Key("task.back", "escape,backspace", "app.back", "esc", "back", "Back to where one came from"),
     Key("task.cancel_here", "c", "app.cancel_task", "c", "cancel", "Cancel this task (asks first)"),
     Key("task.retry_here", "r", "app.retry_task", "r", "retry", "Analyse this content again, as a new task"),
+    Key("task.earlier_picture", "left", "screen.picture(-1)", "←", "", "The screenshot before the one that is shown"),
+    Key("task.later_picture", "right", "screen.picture(1)", "→", "picture", "The screenshot after it"),
 )
 """What works on the screen of one task, besides scrolling."""
 
@@ -158,6 +193,7 @@ GROUPS: tuple[tuple[str, tuple[Key, ...]], ...] = (
     ("Machines", MACHINES),
     ("Lists", TABLE),
     ("One task", TASK_SCREEN),
+    ("One machine", MACHINE_SCREEN),
     ("Everywhere", EVERYWHERE),
 )
 """All keys by where they work, in the order of the help screen."""
@@ -166,6 +202,8 @@ YIELDING = (
     "screen.machines",
     "app.pause",
     "app.retry_task",
+    "app.edit_machine",
+    "app.remove_machine",
     "screen.filter",
     "app.open_task",
     "app.show_machine",
@@ -186,15 +224,21 @@ CHANGING_ACTIONS = frozenset(
         "resize_max",
         "save_limits",
         "pause",
+        "probe_machine",
         "disable_machine",
         "enable_machine",
+        "add_machine",
+        "edit_machine",
+        "remove_machine",
     }
 )
 """Actions that change something of the engine's."""
-ASKING_ACTIONS = CHANGING_ACTIONS | {"open_task", "filter", "next_view"}
+ASKING_ACTIONS = CHANGING_ACTIONS | {"open_task", "open_machines_task", "filter", "next_view"}
 """Actions that an engine has to answer."""
-MACHINE_ACTIONS = frozenset({"show_machine", "disable_machine", "enable_machine"})
-"""Actions on the machine under the cursor."""
+MACHINE_ACTIONS = frozenset(
+    {"show_machine", "open_machines_task", "probe_machine", "disable_machine", "enable_machine", "edit_machine", "remove_machine"}
+)
+"""Actions on the machine under the cursor, or the one that is shown."""
 
 
 def bindings(keys: Sequence[Key]) -> list[BindingType]:

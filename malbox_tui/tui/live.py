@@ -16,7 +16,7 @@ from malbox_tui.model import events as news
 from malbox_tui.model.machine import OUT_OF_SERVICE, MachineState
 from malbox_tui.model.overview import Overview
 from malbox_tui.model.queries import TaskRecord
-from malbox_tui.model.report import Verdict
+from malbox_tui.model.report import ResultRef, Verdict
 from malbox_tui.model.sample import escape
 from malbox_tui.model.submission import Refused
 from malbox_tui.model.task import TaskState
@@ -81,6 +81,9 @@ class LiveTask:
     verdict: Verdict | None = None
     machine: str | None = None
     plugins: dict[str, PluginWork] = field(default_factory=dict)
+    screenshot: ResultRef | None = None
+    screenshot_at: float = 0.0
+    """The latest picture of its machine's screen that was told of, and when that was."""
 
     @property
     def since(self) -> float:
@@ -177,6 +180,7 @@ class LivePicture:
         if isinstance(body, news.TaskStarting):
             task.worker, task.machine = body.worker, body.machine
             task.plugins.clear()
+            task.screenshot = None
             task.move(TaskState.INITIALIZING, at)
         elif isinstance(body, news.TaskStageChanged):
             task.move(body.state, at)
@@ -191,6 +195,9 @@ class LivePicture:
         elif isinstance(body, news.PluginProgress):
             if (work := task.plugins.get(body.plugin)) is not None:
                 work.fraction, work.message = body.fraction, body.message
+            return False
+        elif isinstance(body, news.ScreenshotTaken):
+            task.screenshot, task.screenshot_at = body.result, at
             return False
         elif isinstance(body, news.PluginStopped):
             if (work := task.plugins.get(body.plugin)) is not None:

@@ -1,4 +1,4 @@
-"""A machine as cells: its state and since when, the task that holds it, and what it is or why it can't serve; and all about it."""
+"""A machine as cells: its state and since when, the task that holds it, and what it is or why it can't serve."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from malbox_tui.model.machine import OUT_OF_SERVICE, MachineState, MachineView
 from malbox_tui.tui.banner import SIMULATED
 from malbox_tui.tui.glyphs import MACHINES
 from malbox_tui.tui.moment import Moment
-from malbox_tui.tui.text import clock_time, counted, fit, joined_cells, labelled, plain, sentence, shown
+from malbox_tui.tui.text import clock_time, counted, fit, joined_cells, plain, sentence, shown
 
 STATE_CELLS = 13
 TASK_CELLS = 6
@@ -18,7 +18,6 @@ TIME_CELLS = 7
 LEAST_NAME_CELLS, MOST_NAME_CELLS = 8, 20
 LEAST_REST_CELLS = 20
 """What time and rest get at least; in less there is the time alone."""
-LABEL_CELLS = 10
 
 
 def machine_line(machine: MachineView, moment: Moment, width: int, *, with_rest: bool = True) -> Text:
@@ -57,29 +56,6 @@ def machine_rest(machine: MachineView, moment: Moment, width: int) -> Text:
     if machine.provider == SIMULATED:
         parts.append(plain(SIMULATED, moment.tone("preparing")))
     return fit(joined_cells(parts, " · "), max(width, 0))
-
-
-def machine_details(machine: MachineView, moment: Moment, width: int) -> list[Text]:
-    """All that is known of it, in lines of `width` cells at most."""
-    look = MACHINES[machine.state]
-    state = fit(plain("state", moment.tone("muted")), LABEL_CELLS)
-    state.append(f"{look.glyph} {look.word}", moment.tone(look.tone))
-    state.append(f" for {clock_time(moment.now - machine.since)}")
-    told = [("", look.meaning)]
-    if machine.leaving:
-        told.append(("", "goes out for maintenance as soon as nothing uses it"))
-    if machine.reason:
-        told.append(("reason", machine.reason))
-    if machine.task_id is not None:
-        told.append(("task", f"#{machine.task_id}"))
-    told.append(("system", f"{machine.platform}/{machine.arch}"))
-    told.append(("tags", ", ".join(machine.tags) or "none"))
-    told.append(("failures", f"{machine.failures} since it last served a task well"))
-    is_played = machine.provider == SIMULATED
-    told.append(("provider", f"{machine.provider}{': it is played, results are made up' if is_played else ''}"))
-    cells = (LABEL_CELLS, width)
-    rest = [labelled(label, sentence(text).plain, cells, moment.tone("muted")) for label, text in told]
-    return [state, *(line for lines in rest for line in lines)]
 
 
 def machine_counts(machines: Sequence[MachineView]) -> str:

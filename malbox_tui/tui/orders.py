@@ -17,17 +17,21 @@ from malbox_tui.model.commands import (
     Action,
     CancelTasks,
     Command,
+    CommandOutcome,
     DisableMachines,
     EnableMachines,
     PausePool,
+    ProbeMachines,
+    RemoveMachines,
     ResizeGroup,
     ResumePool,
     RetryTasks,
     SaveLimits,
+    SetMachine,
     SetPriority,
 )
 from malbox_tui.model.errors import MalboxError
-from malbox_tui.model.machine import MachineView
+from malbox_tui.model.machine import MachineSpec, MachineView
 from malbox_tui.model.overview import GroupView, Overview
 from malbox_tui.model.queries import TaskRecord
 from malbox_tui.model.task import OWNED_STATES
@@ -38,6 +42,7 @@ from malbox_tui.tui.live import LiveTask
 from malbox_tui.tui.moment import Moment
 from malbox_tui.tui.notices import say, say_text
 from malbox_tui.tui.screens.dialogs import Choice, Question
+from malbox_tui.tui.screens.machine_form import NEW, Answered, MachineForm
 from malbox_tui.tui.text import plain, shown
 
 
@@ -100,13 +105,11 @@ class Orders:
         if machine.task_id is None and not ask:
             self._carry_out(DisableMachines(machines=(machine.name,)))
             return
-        name = shown(machine.name, "bold")
         if machine.task_id is None:
-            lines = [Text.assemble("Machine ", name, f" is {machine.state.value}; no task has it.")]
+            lines = [Text.assemble("Machine ", shown(machine.name, "bold"), f" is {machine.state.value}; no task has it.")]
             choice = "Disable it"
         else:
-            named = Text.assemble(": ", plain(task.name)) if task is not None else plain("")
-            lines = [Text.assemble("Machine ", name, f" serves task {machine.task_id}", named)]
+            lines = [_serves(machine, machine.task_id, task)]
             lines.append(plain(f"It goes out when task {machine.task_id} is done with it, and gets no other."))
             choice = f"Disable it after task {machine.task_id}"
         choices = [Choice("Leave it in service", False), Choice(choice, True, harmful=True)]
@@ -121,22 +124,71 @@ class Orders:
         """Bring a machine back into service."""
         self._carry_out(EnableMachines(machines=(machine.name,)))
 
+    def probe_machine(self, machine: MachineView) -> None:
+        """Have a machine tried now."""
+        self._carry_out(ProbeMachines(machines=(machine.name,)))
+
+    async def remove_machine(self, machine: MachineView, task: LiveTask | None) -> None:
+        """Ask, then take a machine out of the pool for good; `task` is the one that holds it, if one does and it is known."""
+        name = shown(machine.name, "bold")
+        if machine.task_id is None:
+            lines = [Text.assemble("Machine ", name, f" is {machine.state.value}; no task has it.")]
+        else:
+            lines = [_serves(machine, machine.task_id, task), plain(f"It goes when task {machine.task_id} is done with it.")]
+        lines.append(plain("The pool forgets it and its history. Its hypervisor keeps the machine and its snapshots."))
+        choices = [Choice("Leave it in the pool", False), Choice("Remove it from the pool", True, harmful=True)]
+
+        def answered(yes: object) -> None:
+            if yes:
+                self._carry_out(RemoveMachines(machines=(machine.name,)))
+
+        await self._app.push_screen(Question("Remove this machine?", lines, choices), answered)
+
+    async def add_machine(self) -> None:
+        """Ask what a new machine is."""
+        await self._app.push_screen(MachineForm(plain("Add a machine", "bold"), NEW, self._set_machine, is_new=True))
+
+    async def edit_machine(self, machine: MachineView) -> None:
+        """Ask what a machine is to be."""
+        if machine.spec is None:
+            say(self._app, f"What {machine.name} is was not told by its engine.", bad=True)
+            return
+        note = (
+            "" if machine.task_id is None else f"Task {machine.task_id} has it: what is changed holds when that is done with it."
+        )
+        title = Text.assemble(("Change machine ", "bold"), shown(machine.name, "bold"))
+        await self._app.push_screen(MachineForm(title, machine.spec, self._set_machine, is_new=False, note=note))
+
+    def _set_machine(self, machine: MachineSpec, answered: Answered) -> None:
+        self._carry_out(SetMachine(machine=machine), answered=answered)
+
     def pause_or_resume(self, overview: Overview) -> None:
         """Pause, or resume what is paused."""
         is_paused = not self._asked.latest("paused", overview.paused is not None)
         self._carry_out(PausePool() if is_paused else ResumePool(), ("paused", is_paused))
 
-    def _carry_out(self, action: Action, *asks_for: tuple[Hashable, object]) -> None:
+    def _carry_out(self, action: Action, *asks_for: tuple[Hashable, object], answered: Answered | None = None) -> None:
         command = Command(action=action, actor=self._actor, key=uuid4().hex)
         self._asked.ask(asks_for, command.key)
-        self._app.run_worker(self._do(command), name="command")
+        self._app.run_worker(self._do(command, answered), name="command")
 
-    async def _do(self, command: Command) -> None:
+    async def _do(self, command: Command, answered: Answered | None) -> None:
         try:
-            outcome = await self._client.do(command)
-            say_text(self._app, shown(outcome.message), bad=not outcome.done)
+            outcome = await self._outcome_of(command)
+            if answered is None or not answered(outcome):
+                say_text(self._app, shown(outcome.message), bad=not outcome.done)
             await self._show()
-        except MalboxError as error:
-            say(self._app, str(error), bad=True)
         finally:
             self._asked.answered(command.key)
+
+    async def _outcome_of(self, command: Command) -> CommandOutcome:
+        """A command that didn't get to the engine is one that was not done."""
+        try:
+            return await self._client.do(command)
+        except MalboxError as error:
+            return CommandOutcome(done=False, message=str(error))
+
+
+def _serves(machine: MachineView, task_id: int, task: LiveTask | None) -> Text:
+    named = Text.assemble(": ", plain(task.name)) if task is not None else plain("")
+    return Text.assemble("Machine ", shown(machine.name, "bold"), f" serves task {task_id}", named)

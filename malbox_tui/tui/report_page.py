@@ -15,6 +15,7 @@ from rich.text import Text
 
 from malbox_tui.model.report import PluginRun
 from malbox_tui.tui.moment import Moment
+from malbox_tui.tui.task_page import heading, of_what
 from malbox_tui.tui.text import fit, joined_cells, plain, shown
 
 MAX_LINES = 2000
@@ -24,7 +25,7 @@ _INDENT = "  "
 
 def report_lines(run: PluginRun, content: bytes, moment: Moment) -> list[Text]:
     """The report's parts in order; a report that can't be read says so."""
-    title = plain(f"Report of {run.name} {run.version}", f"bold {moment.tone('accent')}")
+    title = heading(f"Report of {of_what(f'{run.name} {run.version}', run)}", moment)
     try:
         report = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -16,6 +16,7 @@ from malbox_tui.tui.access import Access
 from malbox_tui.tui.feed import SHOWN_PER_SECOND, Changes, Feed
 from malbox_tui.tui.notices import say
 from malbox_tui.tui.screens.dashboard import Dashboard
+from malbox_tui.tui.screens.machine import MachineScreen
 from malbox_tui.tui.screens.task import TaskScreen
 
 FRAMES_TO_RETRY = 2 * SHOWN_PER_SECOND
@@ -25,7 +26,7 @@ FRAMES_TO_LOOK = 5 * SHOWN_PER_SECOND
 
 
 class Showing:
-    """Brings what `feed` knows to the dashboard, and to the task's screen when that is shown."""
+    """Brings what `feed` knows to the dashboard, and to the screen of a task or a machine when that is shown."""
 
     def __init__(self, app: App[Any], feed: Feed, dashboard: Dashboard, access: Access) -> None:
         self._app = app
@@ -84,7 +85,7 @@ class Showing:
             try:
                 await self._feed.refresh()
                 await self._dashboard.show(changes)
-                if isinstance(self._app.screen, TaskScreen):
+                if isinstance(self._app.screen, TaskScreen | MachineScreen):
                     await self._app.screen.reread()
             except EngineStopped:
                 self._feed.ended = True
@@ -98,7 +99,7 @@ class Showing:
             self._dashboard.banner.changed()
             return
         self._dashboard.tick()
-        if isinstance(self._app.screen, TaskScreen):
+        if isinstance(self._app.screen, TaskScreen | MachineScreen):
             self._app.screen.tick()
 
     async def _learn(self) -> None:

@@ -74,15 +74,28 @@ def task_lines(record: TaskRecord, at_work: AtWork, moment: Moment, clock: Calla
 
 
 def heading(text: str, moment: Moment) -> Text:
-    """A title between parts."""
-    return plain(text, f"bold {moment.tone('accent')}")
+    """A title between parts; it may hold foreign words."""
+    return sentence(text, f"bold {moment.tone('accent')}")
+
+
+def in_order(runs: Iterable[PluginRun]) -> list[PluginRun]:
+    """Those on the task's sample first, then those on each thing that was collected of its run, as they came."""
+    by_subject: dict[str, list[PluginRun]] = {"": []}
+    for run in runs:
+        by_subject.setdefault(run.subject, []).append(run)
+    return [run for of_one in by_subject.values() for run in of_one]
+
+
+def of_what(about: str, run: PluginRun) -> str:
+    """`about`, and what the run looked at if that wasn't the task's sample."""
+    return f"{about} on {run.subject}" if run.subject else about
 
 
 def log_lines(run: PluginRun, log: str, moment: Moment) -> list[Text]:
     """A plugin's log, each line escaped; the end of a long one."""
     lines = log.splitlines()
     cut = len(lines) - MAX_LOG_LINES
-    title = f"Log of {run.name}" + (f" (the last {MAX_LOG_LINES} of {len(lines)} lines)" if cut > 0 else "")
+    title = f"Log of {of_what(run.name, run)}" + (f" (the last {MAX_LOG_LINES} of {len(lines)} lines)" if cut > 0 else "")
     return [plain(""), heading(title, moment), *(shown(line) for line in lines[-MAX_LOG_LINES:])]
 
 
@@ -221,7 +234,11 @@ def _plugins(task: Task, live: LiveTask | None, moment: Moment) -> Iterable[Text
     yield heading("Plugins", moment)
     if not task.plugins and live is not None:
         yield from (_work_line(work, moment) for work in live.plugins.values())
-    for run in task.plugins:
+    subject = ""
+    for run in in_order(task.plugins):
+        if run.subject != subject:
+            subject = run.subject
+            yield sentence(f"on {subject}", f"bold {moment.tone('muted')}")
         yield from _run_lines(run, moment)
 
 

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from io import BytesIO
 
 import msgspec
+from PIL import Image, ImageDraw
 
+from malbox_tui.model.commands import CommandOutcome
 from malbox_tui.model.due import TimeLimit
 from malbox_tui.model.events import (
     EventBody,
     MachineChanged,
+    PluginStarted,
     PoolPaused,
+    ScreenshotTaken,
     StoreFailing,
     StoreWorks,
     TaskCreated,
     TaskGivenBack,
     WorkerStarted,
 )
-from malbox_tui.model.machine import MachineState, MachineView
+from malbox_tui.model.machine import MachineFacts, MachineMoment, MachineSpec, MachineState, MachineView
 from malbox_tui.model.queries import TaskRecord
-from malbox_tui.model.report import Identification, PluginRun, PluginStatus
+from malbox_tui.model.report import Identification, PluginRun, PluginStatus, ResultRef
 from malbox_tui.model.task import EndedBy, RequirementClass, TaskState
 from malbox_tui.model.worker import WorkerKind, WorkerState, WorkerView
 from tests.tui.scripted import (
@@ -31,6 +36,7 @@ from tests.tui.scripted import (
     machine,
     plugin_run,
     record,
+    reference,
     sample,
     sha256_of,
     task,
@@ -52,7 +58,24 @@ REASONS = {
 def machines() -> tuple[MachineView, ...]:
     return (
         machine("win10-1", MachineState.STARTING, ago_s=3.0, task_id=435, tags=("office",)),
-        machine("win10-2", MachineState.LEASED, ago_s=44.0, task_id=432, failures=1, leaving=True),
+        machine(
+            "win10-2",
+            MachineState.LEASED,
+            ago_s=44.0,
+            task_id=432,
+            tags=("office",),
+            failures=1,
+            leaving=True,
+            history=_HISTORY,
+            spec=_spec("win10-2", tags=("office",), watch=("C:\\Users\\ana\\Desktop", "C:\\Windows\\Temp"), disk_kib_s=20480),
+            facts=MachineFacts(
+                memory_mb=4096,
+                vcpus=2,
+                warnings=("Its network card is one of type 'user': the guest reaches this host's own ports, and the internet.",),
+            ),
+            screenshot=SCREEN,
+            screenshot_at=NOW - 4.0,
+        ),
         machine("win7-1", MachineState.DISABLED, ago_s=7300.0, arch="x86", tags=("office", "slow"), reason="maintenance, by ana"),
         machine(
             "linux-1",
@@ -61,10 +84,78 @@ def machines() -> tuple[MachineView, ...]:
             platform="linux",
             failures=3,
             reason='the snapshot "clean" is not there: make it, or name another one in the configuration',
+            history=_DOWNFALL,
+            spec=_spec("linux-1", platform="linux"),
         ),
         machine("linux-2", MachineState.REVERTING, ago_s=5.0, platform="linux"),
         machine("played-1", provider="simulated", platform="linux", arch="arm64", tags=("router",)),
     )
+
+
+def _spec(name: str, platform: str = "windows", **changes: object) -> MachineSpec:
+    given = MachineSpec(
+        name=name,
+        provider="libvirt",
+        platform=platform,
+        uri="qemu+ssh://analyst@hv-2.example/system",
+        domain=f"malbox-{name}",
+        snapshot="clean",
+        channel="qga",
+    )
+    return msgspec.structs.replace(given, **changes)
+
+
+def _was(ago_s: float, state: MachineState, task_id: int | None = None, reason: str = "") -> MachineMoment:
+    return MachineMoment(at=NOW - ago_s, state=state, task_id=task_id, reason=reason)
+
+
+_HISTORY = (
+    _was(660.0, MachineState.REVERTING),
+    _was(648.5, MachineState.READY),
+    _was(301.0, MachineState.LEASED, 428),
+    _was(300.0, MachineState.STARTING, 428),
+    _was(180.0, MachineState.REVERTING, reason="the guest did not answer within 120 s"),
+    _was(171.0, MachineState.READY),
+    _was(44.0, MachineState.LEASED, 432),
+)
+_DOWNFALL = (
+    _was(900.0, MachineState.READY),
+    _was(400.0, MachineState.LEASED, 421),
+    _was(388.0, MachineState.REVERTING, reason="the guest did not answer within 120 s"),
+    _was(131.0, MachineState.REVERTING, reason="the guest did not answer within 120 s"),
+    _was(130.0, MachineState.QUARANTINED, reason='the snapshot "clean" is not there: make it, or name another one'),
+)
+
+
+def screen(step: int) -> bytes:
+    """A desktop with so many windows, as PNG."""
+    image = Image.new("RGB", (1024, 768), (18, 52, 86))
+    draw = ImageDraw.Draw(image)
+    for y in range(0, 768, 8):
+        draw.rectangle((0, y, 1023, y + 7), fill=(18 + y // 16, 52 + y // 12, 96 + y // 10))
+    for number in range(5):
+        draw.rectangle((24, 24 + 96 * number, 72, 72 + 96 * number), fill=(226, 200 - 30 * number, 90 + 30 * number))
+    for number in range(step):
+        left, top = 150 + 140 * number, 60 + 90 * number
+        draw.rectangle((left, top, left + 520, top + 360), fill=(236, 238, 241), outline=(60, 64, 72), width=4)
+        draw.rectangle((left, top, left + 520, top + 36), fill=(176, 48, 48) if number == 2 else (52, 92, 148))
+        for line in range(6):
+            draw.rectangle(
+                (left + 30, top + 70 + 44 * line, left + 200 + 47 * ((line * 3 + number) % 6), top + 88 + 44 * line),
+                fill=(96, 102, 112),
+            )
+    draw.rectangle((0, 728, 1023, 767), fill=(30, 34, 40))
+    draw.rectangle((8, 736, 48, 760), fill=(90, 170, 230))
+    packed = BytesIO()
+    image.save(packed, "PNG")
+    return packed.getvalue()
+
+
+def _screenshot(number: int, task_id: int = 432) -> ResultRef:
+    return reference(task_id, "guest-run", f"screenshot-{number:03}.png", "file", 31_000 + number)
+
+
+SCREEN = _screenshot(2)
 
 
 def workers() -> tuple[WorkerView, ...]:
@@ -124,6 +215,63 @@ def fleet() -> ScriptedClient:
     ]
     for ago_s, body in news:
         client.happens(body, ago_s=ago_s)
+    client.results[SCREEN.path] = screen(2)
+    return client
+
+
+def looked_at() -> ScriptedClient:
+    """A dynamic task at work, whose machine's screen was just looked at."""
+    client = fleet()
+    client.happens(PluginStarted(task_id=432, plugin="guest-run"), ago_s=41.0)
+    client.happens(ScreenshotTaken(task_id=432, machine="win10-2", result=SCREEN), ago_s=2.0, durable=False)
+    return client
+
+
+def run_in_guest() -> ScriptedClient:
+    """An ended dynamic task with screenshots, and plugins that looked at what it dropped."""
+    client = fleet()
+    shots = [_screenshot(number, 430) for number in (1, 2, 3)]
+    client.results.update({shot.path: screen(number) for number, shot in enumerate(shots, 1)})
+    in_guest = plugin_run(
+        430,
+        "guest-run",
+        results=[reference(430, "guest-run", "run"), *shots],
+        seconds=61.5,
+        reason="The sample ended with exit status 7.",
+    )
+    dropped = "C:\\Users\\ana\\Desktop\\README_TO_DECRYPT.exe"
+    runs = (
+        plugin_run(430, "file-type", results=[reference(430, "file-type", "report-2")], subject=dropped),
+        in_guest,
+        plugin_run(430, "file-type"),
+        plugin_run(430, "yara-x", results=[], verdict=MALICIOUS, subject=dropped),
+        plugin_run(430, "file-type", results=[], subject="C:\\Windows\\Temp\\a.tmp"),
+    )
+    for name, summary in (
+        ("report", "PE32+ executable for Windows"),
+        ("report-2", "PE32 executable for Windows, packed with UPX"),
+    ):
+        about = {"schema_version": 1, "plugin": {"id": "file-type", "version": "0.1.0"}, "summary": summary}
+        client.results[f"430/file-type/{name}"] = msgspec.json.encode(about)
+    row = client.records[430]
+    client.put(TaskRecord(msgspec.structs.replace(row.task, plugins=runs), row.sample))
+    return client
+
+
+def unshowable() -> ScriptedClient:
+    """As `looked_at`, of a screen whose picture is no picture."""
+    client = looked_at()
+    client.results[SCREEN.path] = b"\x89PNG\r\n\x1a\n" + bytes(400)
+    return client
+
+
+def refusing() -> ScriptedClient:
+    """An engine that finds fault with each machine it is given."""
+    client = fleet()
+    client._answer = lambda command: CommandOutcome(
+        done=False,
+        message="Machine win11-1: there is already a machine with the domain malbox-win11-1 at qemu:///system (win10-2).",
+    )
     return client
 
 

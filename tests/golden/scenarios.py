@@ -34,6 +34,7 @@ from malbox_tui.model.task import EndedBy, TaskState
 from malbox_tui.model.worker import StopReason, WorkerKind
 from malbox_tui.tui.app import MalboxApp
 from malbox_tui.tui.themes import LIGHT
+from malbox_tui.tui.widgets.picture_view import PictureView
 from tests.golden import fleet
 from tests.tui.scripted import (
     MALICIOUS,
@@ -102,6 +103,10 @@ async def _settle(pilot: Pilot[object], app: MalboxApp) -> None:
     app.feed.changes.anything = app.feed.changes.tasks = True
     await app.show_changes()
     app.show_time()
+    await pilot.pause()
+    for view in app.screen.query(PictureView):
+        while view.is_looking:
+            await pilot.pause()
     await pilot.pause()
 
 
@@ -312,6 +317,10 @@ def _light(app: MalboxApp) -> None:
     app.theme = LIGHT
 
 
+def _without_colours(app: MalboxApp) -> None:
+    app.no_color = True
+
+
 def _at_task(number: int) -> Callable[[MalboxApp], None]:
     def put(app: MalboxApp) -> None:
         app.dashboard.tasks.put_cursor_on(number)
@@ -360,7 +369,24 @@ SCENES: tuple[Scene, ...] = (
     Scene("store-trouble-120x40", NORMAL, fleet.trouble),
     Scene("draining-100x30", (100, 30), fleet.draining),
     Scene("machine-question-80x24", SMALL, fleet.fleet, ["m", "down", "d"]),
-    Scene("machine-about-80x24", SMALL, fleet.fleet, ["m", "down", "down", "down", "enter"]),
+    Scene("machine-quarantined-80x24", SMALL, fleet.fleet, ["m", "down", "down", "down", "enter"]),
+    Scene("machine-quarantined-120x40", NORMAL, fleet.fleet, ["m", "down", "down", "down", "enter"]),
+    Scene("machine-80x24", SMALL, fleet.fleet, ["m", "down", "enter"]),
+    Scene("machine-picture-80x24", SMALL, fleet.fleet, ["m", "down", "enter", "end"]),
+    Scene("machine-100x30", (100, 30), fleet.fleet, ["m", "down", "enter"]),
+    Scene("machine-140x45", (140, 45), fleet.fleet, ["m", "down", "enter"], in_readme=True),
+    Scene("machine-light-140x45", (140, 45), fleet.fleet, ["m", "down", "enter"], before=_light),
+    Scene("machine-no-colours-100x30", (100, 30), fleet.fleet, ["m", "down", "enter"], before=_without_colours),
+    Scene("machine-unshowable-100x30", (100, 30), fleet.unshowable, ["m", "down", "enter"]),
+    Scene("machine-remove-question-80x24", SMALL, fleet.fleet, ["m", "down", "x"]),
+    Scene("machine-add-80x24", SMALL, fleet.fleet, ["n", *"win11-1"]),
+    Scene("machine-add-refused-120x40", NORMAL, fleet.refusing, ["n", *"win11-1", "tab", *"windows", "enter"]),
+    Scene("machine-edit-100x30", (100, 30), fleet.fleet, ["m", "down", "i"]),
+    Scene("machine-help-120x40", NORMAL, fleet.fleet, ["m", "enter", "question_mark", "end"]),
+    Scene("task-screen-80x24", SMALL, fleet.looked_at, ["enter"], _at_task(432)),
+    Scene("task-screen-140x45", (140, 45), fleet.looked_at, ["enter"], _at_task(432)),
+    Scene("task-screenshots-140x45", (140, 45), fleet.run_in_guest, ["enter", "left"], _at_task(430)),
+    Scene("task-screenshots-80x24", SMALL, fleet.run_in_guest, ["enter"], _at_task(430)),
     Scene("quit-question-fleet-80x24", SMALL, fleet.fleet, ["q"]),
     Scene("task-waits-80x24", SMALL, fleet.failed_before, ["enter"], _at_task(437)),
     Scene("task-skipped-120x40", NORMAL, fleet.failed_before, ["enter"], _at_task(430)),

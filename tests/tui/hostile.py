@@ -12,12 +12,12 @@ import msgspec
 
 from malbox_tui.model import events as news
 from malbox_tui.model.commands import Command, CommandOutcome
-from malbox_tui.model.machine import BUSY_STATES, MachineState
+from malbox_tui.model.machine import BUSY_STATES, MachineFacts, MachineMoment, MachineSpec, MachineState
 from malbox_tui.model.report import Classification, Identification, PluginStatus, Verdict
 from malbox_tui.model.sample import SampleName, escape
 from malbox_tui.model.task import EndedBy, RequirementClass, TaskState
 from malbox_tui.model.worker import StopReason, WorkerKind
-from tests.tui.scripted import ScriptedClient, group, machine, plugin_run, record, reference, sample, task, worker
+from tests.tui.scripted import NOW, ScriptedClient, group, machine, plugin_run, record, reference, sample, task, worker
 
 TERMINAL: tuple[str, ...] = (
     "\x1b]52;c;cHduZWQ=\x07osc52",
@@ -117,6 +117,7 @@ def engine(texts: Sequence[str] = ALL) -> ScriptedClient:
             PluginStatus.FAILED,
             version=text,
             reason=text,
+            subject=text if number % 2 else "",
             results=[
                 reference(number, "evil"),
                 reference(number, "evil", "log", "bytes"),
@@ -149,6 +150,20 @@ def engine(texts: Sequence[str] = ALL) -> ScriptedClient:
                 reason=text,
                 failures=1,
                 task_id=holds,
+                history=tuple(MachineMoment(at=NOW - ago, state=machine_state, reason=text) for ago in (9.0, 3.0)),
+                spec=MachineSpec(
+                    name=text,
+                    provider=text,
+                    platform=text,
+                    uri=text,
+                    domain=text,
+                    snapshot=text,
+                    address=text,
+                    watch=(text, text),
+                ),
+                facts=MachineFacts(warnings=(text,)),
+                screenshot=msgspec.structs.replace(reference(number, "evil"), path=text),
+                screenshot_at=NOW,
             )
         )
         records.append(msgspec.structs.replace(record(number), task=held_task, sample=held))
@@ -183,6 +198,9 @@ def _news(number: int, text: str, name: str) -> list[news.EventBody]:
         news.TaskStageChanged(task_id=number, state=TaskState.RUNNING),
         news.PluginStarted(task_id=number, plugin=text),
         news.PluginProgress(task_id=number, plugin=text, fraction=0.5, message=text),
+        news.ScreenshotTaken(
+            task_id=number, machine=text, result=msgspec.structs.replace(reference(number, "evil"), path=text, name=text)
+        ),
         news.WorkerStarted(worker=text, group=text, kind=WorkerKind.DEMAND),
         news.WorkerStopped(worker=text, group=text, reason=StopReason.ERROR, detail=text),
         news.GroupResized(group=text, min_workers=1, max_workers=2),

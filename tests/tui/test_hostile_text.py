@@ -24,6 +24,8 @@ from malbox_tui.tui.app import MalboxApp
 from malbox_tui.tui.driver import _read
 from malbox_tui.tui.screens.add import AddSamples
 from malbox_tui.tui.screens.dialogs import Prompt, Question
+from malbox_tui.tui.screens.machine import MachineScreen
+from malbox_tui.tui.screens.machine_form import MachineForm
 from malbox_tui.tui.screens.task import TaskScreen
 from tests.tui.hostile import ALL, NAMES, PAGES, engine
 from tests.tui.pty_console import PtyConsole
@@ -94,7 +96,7 @@ async def test_each_task_page_shows_hostile_reports_logs_and_reasons_as_text() -
         app = pilot.app
         assert isinstance(app, MalboxApp)
         for number in range(1, len(PAGES) + 1):
-            await app.push_screen(TaskScreen(number, client, app.picture, app.moment, lambda at: "09:00:00"))
+            await app.push_screen(TaskScreen(number, client, app.picture, app.gallery, app.moment, lambda at: "09:00:00"))
             await until(pilot, lambda: "Report of" in assert_inert(pilot))
             await app.pop_screen()
 
@@ -128,8 +130,17 @@ async def test_machines_and_groups_are_shown_and_asked_about_as_text() -> None:
         await pilot.press("m")
         for _ in PAGES:
             await pilot.press("enter")
-            await until(pilot, lambda: isinstance(pilot.app.screen, Question))
-            assert "provider" in assert_inert(pilot)
+            await until(pilot, lambda: isinstance(pilot.app.screen, MachineScreen))
+            await until(pilot, lambda: "provider" in assert_inert(pilot))
+            for key, dialog in (("x", Question), ("i", MachineForm)):
+                await pilot.press(key)
+                await until(pilot, lambda dialog=dialog: isinstance(pilot.app.screen, dialog))  # type: ignore[misc]
+                assert_inert(pilot)
+                if dialog is MachineForm:
+                    await pilot.press("enter")
+                    await until(pilot, lambda: "SetMachine" in assert_inert(pilot))
+                await pilot.press("escape")
+                await until(pilot, lambda: isinstance(pilot.app.screen, MachineScreen))
             await pilot.press("escape", "d")
             await pilot.pause()
             assert_inert(pilot)

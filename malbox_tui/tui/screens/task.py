@@ -1,40 +1,58 @@
-"""One task in full: its timeline in numbers, why it waits or how it ended, plugins with progress, reports, results, log."""
+"""One task in full: its timeline in numbers, why it waits or how it ended, plugins, screenshots, reports, results, log."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import VerticalScroll
+from textual.containers import Container, VerticalScroll
 from textual.screen import Screen
 from textual.widgets import Static
 
 from malbox_tui.model.errors import Disconnected, EngineStopped, MalboxError
 from malbox_tui.model.queries import TaskFilter, TaskQuery, TaskRecord
 from malbox_tui.model.report import REPORT_RESULT, PluginRun, ResultRef
+from malbox_tui.model.task import Task, TaskState
 from malbox_tui.ports import Client
 from malbox_tui.tui import keys
 from malbox_tui.tui.countdown import countdown_in
 from malbox_tui.tui.live import LivePicture
 from malbox_tui.tui.moment import Moment
+from malbox_tui.tui.pictures import Gallery, screenshots
 from malbox_tui.tui.report_page import report_lines
-from malbox_tui.tui.task_page import MAX_LOG_BYTES, AtWork, log_lines, task_lines, unreadable_lines
+from malbox_tui.tui.task_page import MAX_LOG_BYTES, AtWork, in_order, log_lines, of_what, task_lines, unreadable_lines
+from malbox_tui.tui.text import clock_time
 from malbox_tui.tui.widgets.key_bar import KeyBar
+from malbox_tui.tui.widgets.picture_view import PictureView
 
 MAX_REPORT_BYTES = 1024 * 1024
 LOG_RESULT = "log"
 MARGIN_CELLS = 4
 """What the page's padding and its scroll bar take."""
 
+_AT_THE_MACHINE = (TaskState.RUNNING, TaskState.STOPPING)
+"""States in which there may be something to see on its machine's screen."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Screenshot:
+    """The picture to be shown, and what it is in words."""
+
+    result: ResultRef | None
+    words: str
+
 
 class TaskScreen(Screen[None]):
     """Everything about one task, live while it goes on. Arrows scroll."""
 
     AUTO_FOCUS = "#task-scroll"
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal")]  # noqa: RUF012 - as the base declares it
 
     BINDINGS: ClassVar[list[BindingType]] = keys.bindings(keys.TASK_SCREEN)
 
@@ -43,6 +61,7 @@ class TaskScreen(Screen[None]):
         task_id: int,
         client: Client,
         picture: LivePicture,
+        gallery: Gallery,
         moment: Callable[[], Moment],
         clock: Callable[[float], str],
     ) -> None:
@@ -56,6 +75,10 @@ class TaskScreen(Screen[None]):
         self._read: dict[str, list[Text]] = {}
         """The lines of each result that was read, by its path: results never change."""
         self._page = Static(id="task-page")
+        self._view = PictureView(gallery, moment, id="task-picture")
+        self._reports = Static(id="task-reports")
+        self._chosen: int | None = None
+        """Which of an ended task's screenshots is shown, by its place among them; None: the last one."""
 
     @property
     def record(self) -> TaskRecord | None:
@@ -65,12 +88,29 @@ class TaskScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         """See `Screen`."""
         with VerticalScroll(id="task-scroll"):
-            yield self._page
+            with Container(classes="picture-panes"):
+                yield self._page
+                yield self._view
+            yield self._reports
         yield KeyBar()
 
     async def on_mount(self) -> None:
         """Read it."""
         await self.reread()
+
+    def on_resize(self) -> None:
+        """Its lines have another width."""
+        self.call_after_refresh(self.tick)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """See `Screen`: of one screenshot there is no other."""
+        return action != "picture" or len(self._kept()) > 1
+
+    def action_picture(self, step: int) -> None:
+        """Another one of an ended task's screenshots."""
+        last = len(self._kept()) - 1
+        self._chosen = max(0, min(last, (last if self._chosen is None else self._chosen) + step))
+        self.tick()
 
     async def reread(self) -> None:
         """Ask for the task again, and for results that are new."""
@@ -87,17 +127,59 @@ class TaskScreen(Screen[None]):
             for run in self._record.task.plugins:
                 await self._read_results(run)
         self.tick()
+        self.refresh_bindings()
 
     def tick(self) -> None:
         """Draw what moves with time alone."""
         if self._record is None:
             return
         moment = self._moment()
-        lines = task_lines(self._record, self._at_work(moment), moment, self._clock, self.size.width - MARGIN_CELLS)
-        for run in self._record.task.plugins:
-            for reference in run.results:
-                lines += self._read.get(reference.path, [])
+        self._view.display = self._show_screenshot(self._screenshot(self._record.task))
+        is_beside = self._view.display and self.has_class("-normal")
+        width = self.size.width * 3 // 5 if is_beside else self.size.width
+        lines = task_lines(self._record, self._at_work(moment), moment, self._clock, width - MARGIN_CELLS)
         self._page.update(Text("\n").join(lines))
+        reports = [line for run in in_order(self._record.task.plugins) for line in self._of(run)]
+        self._reports.update(Text("\n").join(reports))
+
+    def _of(self, run: PluginRun) -> Iterable[Text]:
+        for reference in run.results:
+            yield from self._read.get(reference.path, [])
+
+    def _show_screenshot(self, screenshot: _Screenshot | None) -> bool:
+        """Whether there is one, or will be."""
+        if screenshot is not None:
+            self._view.show(screenshot.result, lambda: screenshot.words)
+        return screenshot is not None
+
+    def _screenshot(self, task: Task) -> _Screenshot | None:
+        """Of one at work in a machine the latest, of an ended one that which was chosen; None when there is none and will be none."""
+        kept = self._kept()
+        if kept:
+            place = len(kept) - 1 if self._chosen is None else min(self._chosen, len(kept) - 1)
+            others = " (← → for the others)" if len(kept) > 1 else ""
+            return _Screenshot(kept[place], f"Screenshot {place + 1} of {len(kept)}{others}")
+        if task.state not in _AT_THE_MACHINE or task.machine is None:
+            return None
+        latest, at = self._latest(task)
+        if latest is None:
+            return _Screenshot(None, f"No picture of {task.machine}'s screen yet.")
+        ago = "" if at is None else f", {clock_time(self._moment().now - at)} ago"
+        return _Screenshot(latest, f"The screen of {task.machine}{ago}")
+
+    def _latest(self, task: Task) -> tuple[ResultRef | None, float | None]:
+        """As it was told last, or as its machine has it if the console was opened after that."""
+        live = self._picture.tasks.get(task.id)
+        if live is not None and live.screenshot is not None:
+            return live.screenshot, live.screenshot_at
+        machines = () if self._picture.overview is None else self._picture.overview.machines
+        holder = next((machine for machine in machines if machine.name == task.machine and machine.task_id == task.id), None)
+        if holder is None or holder.screenshot_at is None or holder.screenshot_at < task.stage_since:
+            return None, None
+        return holder.screenshot, holder.screenshot_at
+
+    def _kept(self) -> tuple[ResultRef, ...]:
+        return () if self._record is None else screenshots(self._record.task.plugins)
 
     def _at_work(self, moment: Moment) -> AtWork:
         overview = self._picture.overview
@@ -106,18 +188,24 @@ class TaskScreen(Screen[None]):
 
     async def _read_results(self, run: PluginRun) -> None:
         for reference in run.results:
-            if reference.name in (REPORT_RESULT, LOG_RESULT) and reference.path not in self._read:
+            kind = _kind(run, reference)
+            if kind in (REPORT_RESULT, LOG_RESULT) and reference.path not in self._read:
                 with suppress(Disconnected):
-                    self._read[reference.path] = await self._lines_of(run, reference)
+                    self._read[reference.path] = await self._lines_of(run, reference, is_report=kind == REPORT_RESULT)
 
-    async def _lines_of(self, run: PluginRun, reference: ResultRef) -> list[Text]:
-        is_report = reference.name == REPORT_RESULT
+    async def _lines_of(self, run: PluginRun, reference: ResultRef, *, is_report: bool) -> list[Text]:
         try:
             content = await self._client.read(reference, MAX_REPORT_BYTES if is_report else MAX_LOG_BYTES)
         except Disconnected:
             raise
         except MalboxError as error:
-            return unreadable_lines(f"{'Report' if is_report else 'Log'} of {run.name}", str(error), self._moment())
+            title = f"{'Report' if is_report else 'Log'} of {of_what(run.name, run)}"
+            return unreadable_lines(title, str(error), self._moment())
         if is_report:
             return report_lines(run, content, self._moment())
         return log_lines(run, content.decode("utf-8", "surrogateescape"), self._moment())
+
+
+def _kind(run: PluginRun, reference: ResultRef) -> str:
+    """What a result is by its name; of a run on something else than the sample, names have a number behind them."""
+    return reference.name if not run.subject else re.sub(r"-\d+$", "", reference.name)
