@@ -403,7 +403,8 @@ async def test_a_plugin_may_hand_over_what_it_has_when_its_time_is_over(reason: 
     async with rig(tmp_path, cancel_grace_s=0.05, flush_grace_s=DEADLINE_S) as subject:
         run = await stopped_run(subject, reason)
         assert run.status is (TIMED_OUT if reason == "timeout" else CANCELED)
-        assert names(run) == kept
+        # What confines it may have a last word of its own, when it is killed.
+        assert [name for name in names(run) if name != "log"] == kept
 
 
 @pytest.mark.parametrize("handler", ["except (asyncio.CancelledError, malbox.TaskCanceled):", "finally:"])

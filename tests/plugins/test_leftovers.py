@@ -32,7 +32,6 @@ LEAVINGS = {
         """,
         """
         import os
-        children = [os.fork() for _ in range(1)]
         for _ in range(30):
             child = os.fork()
             if not child:
