@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
@@ -52,6 +53,8 @@ class DomainShape:
     has_shared_folders: bool
     on_poweroff: str
     libosinfo: str
+    hints: frozenset[str]
+    """Systems that it seems to be built for."""
     cards: tuple[NetworkCard, ...]
     disks: tuple[Disk, ...]
 
@@ -77,6 +80,7 @@ def parse_domain(xml: str) -> DomainShape:
         has_shared_folders=domain.find("devices/filesystem") is not None,
         on_poweroff=domain.findtext("on_poweroff") or "destroy",
         libosinfo=_libosinfo(domain),
+        hints=frozenset(_hints(domain)),
         cards=tuple(_card(element) for element in domain.iterfind("devices/interface")),
         disks=tuple(_disk(element) for element in domain.iterfind("devices/disk") if _is_writable(element)),
     )
@@ -129,6 +133,14 @@ def _libosinfo(domain: ElementTree.Element) -> str:
         if element.tag.startswith("{http://libosinfo.org/") and element.tag.endswith("}os"):
             return element.get("id", "")
     return ""
+
+
+def _hints(domain: ElementTree.Element) -> Iterator[str]:
+    clock = domain.find("clock")
+    if domain.find("features/hyperv") is not None or (clock is not None and clock.get("offset") == "localtime"):
+        yield "windows"
+    if domain.find("os/kernel") is not None:
+        yield "linux"
 
 
 def _card(element: ElementTree.Element) -> NetworkCard:

@@ -97,13 +97,13 @@ EVENT_DOWNFALLS: Mapping[int, Downfall] = MappingProxyType(
 
 def power_of(connection: Any, machine: MachineSpec) -> PowerState:
     """Raises `MachineMissing`."""
-    return _power(*find_domain(connection, machine).state(0))
+    return power(*find_domain(connection, machine).state(0))
 
 
 def downfall_of(connection: Any, machine: MachineSpec) -> Downfall | None:
     """Why it doesn't run; None when it does. Raises `MachineMissing`."""
     state, reason = find_domain(connection, machine).state(0)
-    match _power(state, reason):
+    match power(state, reason):
         case PowerState.CRASHED:
             return Downfall.CRASHED
         case PowerState.OFF:
@@ -145,7 +145,7 @@ def switch_off(connection: Any, machine: MachineSpec) -> None:
         raise MachineError(machine.name, "it was switched off and runs still: end its process on its host")
 
 
-def _power(state: int, reason: int) -> PowerState:
+def power(state: int, reason: int) -> PowerState:
     if (state, reason) == (State.PAUSED, PAUSED_CRASHED):
         return PowerState.CRASHED
     return POWER.get(state, PowerState.RUNNING)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from shlex import quote
 from typing import Any
 
 from malbox_tui.model.errors import MalboxError
@@ -72,8 +73,8 @@ def why_unreachable(uri: str, refusal: Refusal) -> str:
     words = refusal.words.lower()
     remedy = next((remedy for marks, remedy in _REMEDIES if any(mark in words for mark in marks)), None)
     if remedy is None:
-        remedy = "See `virsh -c URI list` and the journal of libvirt there."
-    return f"{uri} can't be reached: {refusal.words.rstrip('.')}. {remedy.replace('URI', f'{uri!r}')}"
+        remedy = f"See `virsh -c {quote(uri)} list` and the journal of libvirt there."
+    return f"{uri} can't be reached: {refusal.words.rstrip('.')}. {remedy}"
 
 
 _REMEDIES: tuple[tuple[tuple[str, ...], str], ...] = (
