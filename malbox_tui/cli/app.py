@@ -10,7 +10,19 @@ from typing import Annotated
 
 from cyclopts import App, CycloptsError, Parameter, UnusedCliTokensError
 
-from malbox_tui.cli import analyze, attach, completion, config, console, doctor, engine_commands, serve, tasks, where
+from malbox_tui.cli import (
+    analyze,
+    attach,
+    completion,
+    config,
+    console,
+    doctor,
+    engine_commands,
+    machines_discover,
+    serve,
+    tasks,
+    where,
+)
 from malbox_tui.cli.options import GlobalOptions, split_leading
 from malbox_tui.cli.output import OutputClosed, abandon_stdout, prepare_streams, tell
 from malbox_tui.cli.text import sentence
@@ -45,6 +57,7 @@ def make_app(tokens: Sequence[str] = ()) -> App:
     app.command(tasks.tasks, usage="Usage: malbox-tui tasks [OPTIONS] [SELECTOR...]")
     app.command(tasks.task, usage="Usage: malbox-tui task [OPTIONS] SELECTOR...")
     engine_commands.add_to(app)
+    app["machines"].command(machines_discover.discover, usage="Usage: malbox-tui machines discover [OPTIONS] URI")
     app.command(doctor.doctor)
     app.command(config.make_app())
     app.command(completion.make_app(app))
