@@ -13,6 +13,8 @@ from malbox_tui.cli.entry import main as entry
 from malbox_tui.cli.known_words import known_words
 from tests.cli.command_line import CommandLine
 
+pytestmark = pytest.mark.slow
+
 CONFIGURATION = """
 [[machines]]
 name = "m1"

@@ -19,6 +19,8 @@ from malbox_tui.confine.ends import family_of
 from malbox_tui.model.report import PluginStatus
 from tests.confine.rig import DEADLINE_S, Stop, processes_with, rig, walls_of, write_plugin
 
+pytestmark = pytest.mark.slow
+
 BOTH = pytest.mark.parametrize("isolation", [Isolation.REQUIRED, Isolation.LIMITS])
 
 DAEMON = """

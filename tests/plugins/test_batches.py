@@ -18,6 +18,8 @@ from tests.confine.rig import DEADLINE_S, Rig, Stop, rig, write_plugin
 from tests.support.batches import Told, lay_out
 from tests.support.virtual_time import settle_loop
 
+pytestmark = pytest.mark.slow
+
 COMPLETED, FAILED, CANCELED, TIMED_OUT = (
     PluginStatus.COMPLETED,
     PluginStatus.FAILED,

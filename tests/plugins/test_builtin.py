@@ -16,6 +16,8 @@ from malbox_tui.plugins.registry import BUILTIN_FOLDER
 from malbox_tui.ports import Findings
 from tests.confine.rig import Rig, rig
 
+pytestmark = pytest.mark.slow
+
 EICAR = ("X5O!P%@AP[4\\PZX54(P^)7CC)7}$EICAR" + "-STANDARD-ANTIVIRUS-TEST-FILE!$H+H*").encode()
 
 

@@ -21,6 +21,8 @@ from malbox_tui.model.limits import ResourceLimits
 from malbox_tui.model.report import PluginRun, PluginStatus
 from tests.confine.rig import DEADLINE_S, Rig, Stop, rig, write_plugin
 
+pytestmark = pytest.mark.slow
+
 IN_A_ROW = 50
 MEMORY_MB = 16
 """How much larger the engine's memory may be afterwards: what an allocator keeps, not what fifty runs would leave."""

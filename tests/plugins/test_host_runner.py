@@ -18,6 +18,8 @@ from malbox_tui.ports import PluginJob
 from tests.confine.rig import DEADLINE_S, Stop, rig, write_plugin
 from tests.support.virtual_time import settle_loop
 
+pytestmark = pytest.mark.slow
+
 BOTH = pytest.mark.parametrize("isolation", [Isolation.REQUIRED, Isolation.LIMITS])
 
 JUDGE = """

@@ -10,6 +10,8 @@ from malbox_tui.config.settings import PluginSettings
 from malbox_tui.model.report import PluginStatus
 from tests.confine.rig import rig, write_plugin
 
+pytestmark = pytest.mark.slow
+
 RAW = """
 import os, socket, sys, json, struct
 from malbox_plugin_sdk.wire import Wire

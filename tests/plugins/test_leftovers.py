@@ -17,6 +17,8 @@ from tests.confine.rig import DEADLINE_S, Stop, processes_with, rig, write_plugi
 from tests.plugins.test_batches import run_batch
 from tests.plugins.test_endurance import OBEDIENT, must_have
 
+pytestmark = pytest.mark.slow
+
 COMPLETED, FAILED = PluginStatus.COMPLETED, PluginStatus.FAILED
 FINE = "ctx.results().push(malbox.PluginResult.bytes('fine', b''))\n"
 

@@ -18,6 +18,8 @@ from malbox_tui.model.report import PluginStatus
 from malbox_tui.plugins import runner as runner_module
 from tests.confine.rig import Rig, rig, write_plugin
 
+pytestmark = pytest.mark.slow
+
 BOTH = pytest.mark.parametrize("isolation", [Isolation.REQUIRED, Isolation.LIMITS])
 
 FAMILY = """

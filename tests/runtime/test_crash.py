@@ -23,6 +23,8 @@ from malbox_tui.model.task import TaskState
 from malbox_tui.runtime.assembly import open_reader
 from malbox_tui.store.sqlite_reader import SqliteReader
 
+pytestmark = pytest.mark.slow
+
 SAMPLES = 200
 PLUGINS = 3
 """As many processes at once only plugins are: the trial of the sandbox, before them, is one that ends by itself."""

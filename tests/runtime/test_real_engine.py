@@ -24,7 +24,7 @@ from malbox_tui.model.task import EndedBy, Task, TaskState
 from malbox_tui.runtime.assembly import build_engine
 from tests.confine.rig import write_plugin
 
-pytestmark = [pytest.mark.needs("bubblewrap")]
+pytestmark = [pytest.mark.needs("bubblewrap"), pytest.mark.slow]
 
 GRACE_S = 0.5
 

@@ -13,6 +13,8 @@ from tests.simulation import hits
 from tests.simulation.run import run_seed
 from tests.simulation.seeds import run_seeds
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 TRACES = "from tests.simulation.run import run_seed; print(*(run_seed(seed).trace for seed in range(12)))"
 
