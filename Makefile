@@ -22,7 +22,7 @@ LIBVIRT_STAMP := $(shell pkg-config --exists libvirt 2>/dev/null && command -v c
 # What the engine is measured beside is installed for that alone.
 BENCH_STAMP := $(if $(filter engine,$(or $(BENCH),engine)),$(STAMPS)/bench)
 
-.PHONY: help run test lint simulate mutants soak bench screenshots system-deps clean
+.PHONY: help run test fast lint simulate mutants soak bench screenshots system-deps clean
 
 help: ## what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -39,6 +39,9 @@ run: $(STAMPS)/run $(LIBVIRT_STAMP) ## open the console: make run [SAMPLES=some/
 
 test: $(STAMPS)/test $(LIBVIRT_STAMP) ## run the tests, the fast ones first
 	@$(BIN)/python -m pytest -W error::pytest.PytestUnhandledThreadExceptionWarning
+
+fast: $(STAMPS)/test $(LIBVIRT_STAMP) ## run the fast tests alone, in two minutes or less
+	@$(BIN)/python -m pytest -W error::pytest.PytestUnhandledThreadExceptionWarning -m 'not slow and not rig'
 
 lint: $(STAMPS)/lint $(STAMPS)/test ## format, lint, strict types, import contracts, docs
 	@$(BIN)/ruff format --check .
