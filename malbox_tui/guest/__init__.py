@@ -1,0 +1,1 @@
+"""Ways to talk to guests: what runs inside a machine, and may be hostile."""

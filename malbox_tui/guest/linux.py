@@ -1,0 +1,189 @@
+"""Linux guests. Nothing is needed in them but a POSIX shell with the usual tools, GNU's or busybox's; all is written for both.
+
+The scripts are fixed texts: what comes from outside (a sample's name, its arguments) are positional parameters, which no shell reads
+as words of its own. What hostile names could forge is kept apart by a word that the guest can't have known before.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from malbox_tui.guest.system import Argv, Birth, ProcessFacts
+from malbox_tui.ports import GuestFile, GuestProcess
+
+_SHELL = "/bin/sh"
+
+_RUN = r"""
+base=$1 folder=$2 count=$3; shift 3
+cd "$folder" || exit 125
+printf 'pending\n' >"$base.code"
+while [ "$count" -gt 0 ]; do chmod 755 "$1"; shift; count=$((count - 1)); done
+own_session=; command -v setsid >/dev/null 2>&1 && own_session=setsid
+(
+  read -r stat </proc/self/stat && printf '%s\n' "$stat" >"$base.pid"
+  exec $own_session "$@"
+) </dev/null >"$base.out" 2>&1
+code=$?
+printf '%-7s\n' "$code" 1<>"$base.code"
+exit "$code"
+"""
+"""The place for the status is written before: on a disk that the program has filled, it can still be overwritten."""
+
+_LIST = r"""
+{ find "$2" -xdev -type f ! -name "$3*" -exec stat -c "$3 %s %Y %n" {} + 2>/dev/null | head -n "$4"; } >"$1"
+"""
+
+_PROCESSES = r"""
+told=$1 between=$1.x limit=$3 count=0 stats= commands=
+printf '\n%s\n' "$2" >"$between"
+for process in /proc/[0-9]*; do
+  stats="$stats
+$between
+$process/stat"
+  commands="$commands
+$between
+$process/cmdline"
+  count=$((count + 1)); [ "$count" -ge "$limit" ] && break
+done
+IFS='
+'
+set -f
+printf '%s\n' "$count" >"$told"
+exec cat $stats $commands >>"$told" 2>/dev/null
+"""
+"""First how many there are and all that is short, then the command lines, so that a long one hides no process."""
+
+_KILL = 'kill -9 "$@" 2>/dev/null; exit 0'
+
+_MARK = r"""
+printf '%s' "$2" >"$1" || exit 1
+sync "$1" 2>/dev/null || sync
+while :; do sleep 3600; done
+"""
+
+_LOOK_FOR = r"""
+{ if [ -e "$2" ] || [ -L "$2" ]; then echo there; else echo gone; fi; cat /proc/[0-9]*/cmdline 2>/dev/null; } >"$1"
+"""
+
+_ZOMBIE_STATES = frozenset({b"Z", b"X", b"x"})
+_COMMAND_CHARS = 4096
+_SIGNALS = range(1, 65)
+
+
+class Linux:
+    """Implements `GuestSystem`."""
+
+    folder = "/tmp"
+    disk_folder = "/var/tmp"
+    boot_file: str | None = "/proc/sys/kernel/random/boot_id"
+
+    def boot(self, told: str) -> Argv:
+        """As `GuestSystem.boot`."""
+        return _script('cat /proc/sys/kernel/random/boot_id >"$1"', told)
+
+    def join(self, folder: str, name: str) -> str:
+        """As `GuestSystem.join`."""
+        return f"{folder.rstrip('/')}/{name}"
+
+    def run(self, base: str, folder: str, to_be_executable: Sequence[str], argv: Argv) -> Argv:
+        """As `GuestSystem.run`. The program leads a session of its own where the guest has `setsid`."""
+        return _script(_RUN, base, folder, str(len(to_be_executable)), *to_be_executable, *argv)
+
+    def outputs(self, base: str) -> Sequence[str]:
+        """As `GuestSystem.outputs`."""
+        return (f"{base}.out",)
+
+    def born(self, left: bytes) -> Birth | None:
+        """As `GuestSystem.born`."""
+        facts = _facts_of(left, b"") if left.endswith(b"\n") else None
+        return None if facts is None else facts.birth
+
+    def signal_of(self, code: int) -> int | None:
+        """As `GuestSystem.signal_of`, as shells tell it: 128 and the signal."""
+        return code - 128 if code - 128 in _SIGNALS else None
+
+    def kill(self, pids: Iterable[int]) -> Argv:
+        """As `GuestSystem.kill`."""
+        return _script(_KILL, *map(str, pids))
+
+    def list(self, told: str, folder: str, base: str, limit: int) -> Argv:
+        """As `GuestSystem.list`. Other file systems that are mounted below are left out: /proc would be one."""
+        return _script(_LIST, told, folder, _word(base), str(limit))
+
+    def files(self, left: bytes, base: str) -> Sequence[GuestFile]:
+        """As `GuestSystem.files`. What of a path is no UTF-8 is kept as by `os.fsdecode`."""
+        record = re.compile(rb"(?:\A|\n)" + re.escape(_word(base)).encode() + rb" (\d{1,18}) (-?\d{1,18}) /")
+        found = list(record.finditer(left))
+        ends = [later.start() for later in found[1:]]
+        if left.endswith(b"\n"):
+            ends.append(len(left) - 1)
+        return [
+            GuestFile(left[match.end() - 1 : end].decode("utf-8", "surrogateescape"), int(match[1]), float(match[2]))
+            for match, end in zip(found, ends, strict=False)
+        ]
+
+    def processes(self, told: str, base: str, limit: int) -> Argv:
+        """As `GuestSystem.processes`."""
+        return _script(_PROCESSES, told, _word(base), str(limit))
+
+    def facts(self, left: bytes, base: str) -> Sequence[ProcessFacts]:
+        """As `GuestSystem.facts`. Those that have ended and are waited for by nobody don't run."""
+        word = _word(base).encode()
+        count, *records = left.split(b"\n" + word + b"\n")
+        many = int(count) if count.isdigit() else 0
+        stats, commands = records[:many], records[many:]
+        commands += [b""] * (len(stats) - len(commands))
+        told = (_facts_of(stat, command) for stat, command in zip(stats, commands, strict=False) if word not in command)
+        return [facts for facts in told if facts is not None]
+
+    def set_clock(self, told: str, at: float) -> Argv:
+        """As `GuestSystem.set_clock`."""
+        return _script('exec date -s "@$2" >"$1" 2>&1', told, str(int(at)))
+
+    def link(self, told: str, path: str) -> Argv | None:
+        """As `GuestSystem.link`. Each byte is told by its number: JSON can't hold it."""
+        encoded = "".join(f"\\0{byte:03o}" for byte in path.encode("utf-8", "surrogateescape"))
+        return _script('path=$(printf %b. "$2"); exec ln -s "${path%.}" "$1"', told, encoded)
+
+    def mark(self, file: str, word: str) -> Argv:
+        """As `GuestSystem.mark`."""
+        return _script(_MARK, file, word)
+
+    def look_for(self, told: str, file: str) -> Argv:
+        """As `GuestSystem.look_for`."""
+        return _script(_LOOK_FOR, told, file)
+
+    def found(self, left: bytes, word: str) -> tuple[bool, bool]:
+        """As `GuestSystem.found`."""
+        said, _line, commands = left.partition(b"\n")
+        return said != b"gone", word.encode() in commands
+
+
+def _script(text: str, *parameters: str) -> Argv:
+    return (_SHELL, "-c", text, "sh", *parameters)
+
+
+def _word(base: str) -> str:
+    return base.rpartition("/")[2]
+
+
+def _facts_of(stat: bytes, command: bytes) -> ProcessFacts | None:
+    """From a line of /proc/PID/stat (proc(5)); None for one that is none, or of a process that has ended."""
+    head, _parenthesis, tail = stat.rpartition(b") ")
+    pid, _space, name = head.partition(b" (")
+    fields = tail.split()
+    if len(fields) < 20 or fields[0] in _ZOMBIE_STATES:
+        return None
+    try:
+        numbers = [int(number) for number in (pid, fields[1], fields[3], fields[19])]
+    except ValueError:
+        return None
+    arguments = command.rstrip(b"\0").replace(b"\0", b" ")[:_COMMAND_CHARS]
+    process = GuestProcess(
+        numbers[0],
+        numbers[1] or None,
+        name[:64].decode("utf-8", "backslashreplace"),
+        arguments.decode("utf-8", "backslashreplace"),
+    )
+    return ProcessFacts(process, Birth(numbers[0], numbers[3]), numbers[2])

@@ -1,0 +1,335 @@
+"""A conversation with the guest of one machine through its agent: files and commands.
+
+1. It belongs to one stay of the guest: a word is kept in a file there, and what would act on another stay asks for it first. A
+   machine that was reverted in between has lost the word, and the conversation is over. A guest that started anew, or whose agent
+   did, is met again (`regain`).
+2. What programs print goes to files in the guest, never through the agent's own reply: one of more than 10 MiB would end its line.
+3. What is cancelled may leave a file open in the guest, and what was asked for may happen all the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Awaitable, Callable, Sequence
+from itertools import count
+from pathlib import Path
+from typing import BinaryIO
+
+from malbox_tui.guest.agent import READ_BYTES, Agent
+from malbox_tui.guest.pause import patience, pause
+from malbox_tui.guest.program import QgaProgram, Surroundings
+from malbox_tui.guest.system import Argv, GuestSystem, ProcessFacts
+from malbox_tui.model.errors import GuestRefused, GuestUnreachable, MachineError
+from malbox_tui.model.machine import MachineSpec, PowerState
+from malbox_tui.ports import GuestEnd, GuestFile, GuestMark, GuestProcess, GuestProgram
+
+NEEDED = (
+    "guest-exec",
+    "guest-exec-status",
+    "guest-file-open",
+    "guest-file-close",
+    "guest-file-read",
+    "guest-file-write",
+    "guest-file-seek",
+)
+"""Commands that some distributions switch off."""
+
+PROCESSES = 4096
+COMMAND_S = 30.0
+"""How long a command that only looks at the guest may take."""
+
+_POLL_S = 0.25
+_LEFT_BYTES = 16 * 1024 * 1024
+_BOOT_BYTES = 256
+_CLOCK_SLACK_S = 2.0
+_MARK_S = 10.0
+
+PowerOf = Callable[[MachineSpec], Awaitable[PowerState]]
+
+
+class ConversationOver(GuestUnreachable):
+    """The guest is not the one any more that the conversation began with."""
+
+
+class QgaSession:
+    """Implements `GuestSession`; `begin` is called first."""
+
+    def __init__(self, agent: Agent, machine: MachineSpec, system: GuestSystem, power: PowerOf, rejoin_s: float) -> None:
+        self._agent = agent
+        self._machine = machine
+        self._system = system
+        self._power = power
+        self._rejoin_s = rejoin_s
+        self._folder = machine.folder or system.folder
+        self._base = system.join(self._folder, f".{secrets.token_hex(8)}")
+        self._word = secrets.token_hex(16).encode()
+        self._handle: int | None = None
+        self._boot = b""
+        self._numbers = count(1)
+        self._to_be_executable: list[str] = []
+        self._closed = False
+
+    @property
+    def folder(self) -> str:
+        """As `GuestSession.folder`."""
+        return self._folder
+
+    async def begin(self) -> None:
+        """Get to know the guest. Raises `GuestUnreachable`, `GuestRefused`."""
+        allowed = await self._agent.abilities()
+        if missing := [command for command in NEEDED if command not in allowed]:
+            raise self._agent.refused(
+                f"its agent doesn't allow {', '.join(missing)}; take them off the list of blocked commands in the guest's "
+                "/etc/sysconfig/qemu-ga or /etc/qemu/qemu-ga.conf, start the agent anew, and take the snapshot again"
+            )
+        self._boot = await self._boot_now()
+        await self._leave_word()
+
+    async def ping(self) -> None:
+        """As `GuestSession.ping`."""
+        self._check_open()
+        await self._agent.ping()
+
+    async def push(self, source: Path, name: str, *, executable: bool = False) -> str:
+        """As `GuestSession.push`. It is made executable when the next program starts: a command of its own would take longer than
+        most files."""
+        if name in ("", ".", "..") or any(character in name for character in "/\\\0"):
+            raise ValueError(f"{name!r} is not a plain file name")
+        await self._meet()
+        path = self._system.join(self._folder, name)
+        with await asyncio.to_thread(source.open, "rb") as content:
+            await self._copy(content, path)
+        if executable:
+            self._to_be_executable.append(path)
+        return path
+
+    async def start(self, argv: Sequence[str]) -> GuestProgram:
+        """As `GuestSession.start`. What can't be started ends with 126 or 127, as in a shell."""
+        await self._meet()
+        base = f"{self._base}.{next(self._numbers)}"
+        to_be_executable, self._to_be_executable = self._to_be_executable, []
+        try:
+            holder = await self._agent.start(self._system.run(base, self._folder, to_be_executable, argv))
+        except BaseException:
+            self._to_be_executable = to_be_executable + self._to_be_executable
+            raise
+        around = Surroundings(self._agent, self._system, self._read, self.facts, self.regain, lambda: self._boot)
+        return await QgaProgram.begin(around, base, holder)
+
+    async def pull(self, path: str, write: Callable[[bytes], None], max_bytes: int) -> bool:
+        """As `GuestSession.pull`."""
+        self._check_open()
+        return await self._read_into(await self._reachable(path), write, max_bytes)
+
+    async def list(self, folder: str, limit: int) -> Sequence[GuestFile]:
+        """As `GuestSession.list`."""
+        await self._meet()
+        told = self._told()
+        left = await self._said(self._system.list(told, folder, self._base, limit), told)
+        return self._system.files(left, self._base)[:limit]
+
+    async def processes(self) -> Sequence[GuestProcess]:
+        """As `GuestSession.processes`, without those that run for this conversation alone."""
+        await self._meet()
+        return [facts.process for facts in await self.facts()][:PROCESSES]
+
+    async def set_clock(self, at: float) -> None:
+        """As `GuestSession.set_clock`. Raises `GuestRefused` when the guest has another time afterwards."""
+        self._check_open()
+        try:
+            await self._agent.set_time(at)
+        except GuestRefused:
+            if await self._has_time(at):
+                return
+            told = self._told()
+            words = await self._said(self._system.set_clock(told, at), told)
+            if not await self._has_time(at):
+                raise self._agent.refused(f"its clock can't be set: {words[:200].decode('utf-8', 'backslashreplace')}") from None
+
+    async def mark(self) -> GuestMark:
+        """As `GuestSession.mark`."""
+        await self._meet()
+        folder = self._machine.disk_folder or self._system.disk_folder
+        mark = GuestMark(self._system.join(folder, f".{secrets.token_hex(8)}"), secrets.token_hex(8))
+        process = await self._agent.start(self._system.mark(mark.file, mark.word))
+        try:
+            async with asyncio.timeout(_MARK_S):
+                for seconds in patience(_POLL_S):
+                    if (await self._agent.status(process)).exited:
+                        raise self._agent.refused(f"no trace can be left in its folder {folder}")
+                    if await self._left(mark.file) == mark.word.encode():
+                        break
+                    await pause(seconds)
+        except TimeoutError:
+            raise self._agent.refused(f"no trace could be left in its folder {folder} within {_MARK_S:g} s") from None
+        return mark
+
+    async def traces(self, mark: GuestMark) -> Sequence[str]:
+        """As `GuestSession.traces`."""
+        await self._meet()
+        told = self._told()
+        file, process = self._system.found(await self._said(self._system.look_for(told, mark.file), told), mark.word)
+        words = ((file, f"the file {mark.file} is still there"), (process, f"the process {mark.word} still runs"))
+        return [trace for found, trace in words if found]
+
+    async def close(self) -> None:
+        """As `GuestSession.close`. What was left in the guest for it stays there: the next revert takes it away."""
+        self._closed = True
+
+    async def facts(self) -> Sequence[ProcessFacts]:
+        """All processes but those that run for this conversation alone."""
+        told = self._told()
+        return self._system.facts(await self._said(self._system.processes(told, self._base, PROCESSES), told), self._base)
+
+    async def regain(self) -> GuestEnd | None:
+        """After the guest didn't answer, or didn't know what it was asked about: None when it can be asked again, as long as its
+        machine runs; else how it went down. A machine that is paused is waited for. Raises `GuestUnreachable`."""
+        loop = asyncio.get_running_loop()
+        over_at = loop.time() + self._rejoin_s
+        for seconds in patience(_POLL_S):
+            power = await self._power_now()
+            if power is PowerState.OFF:
+                return GuestEnd.POWERED_OFF
+            if power is PowerState.CRASHED:
+                raise GuestUnreachable(self._machine.name, "it has crashed")
+            if power is PowerState.PAUSED:
+                over_at = loop.time() + self._rejoin_s
+            try:
+                await self._recognise()
+            except ConversationOver:
+                raise
+            except MachineError as lost:
+                if loop.time() >= over_at:
+                    raise GuestUnreachable(
+                        self._machine.name, f"its guest did not answer again within {self._rejoin_s:g} s: {lost.problem}"
+                    ) from lost
+            else:
+                return None
+            await pause(seconds)
+        raise AssertionError("patience has no end")
+
+    async def _power_now(self) -> PowerState | None:
+        """None: the hypervisor can't say."""
+        try:
+            return await self._power(self._machine)
+        except MachineError:
+            return None
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise GuestUnreachable(self._machine.name, "the conversation with its guest was ended")
+
+    async def _meet(self) -> None:
+        """Make sure that the guest is still the same."""
+        self._check_open()
+        if self._handle is None:
+            return
+        try:
+            await self._agent.rewind(self._handle)
+            content, _ends = await self._agent.read(self._handle, len(self._word))
+        except GuestRefused:
+            content = b""
+        if content != self._word:
+            await self._recognise()
+
+    async def _recognise(self) -> None:
+        """Meet the guest again after it, or its agent, may have started anew. Raises `ConversationOver` when it was reverted."""
+        boot = await self._boot_now()
+        if boot == self._boot and self._handle is not None and await self._left(self._base) != self._word:
+            raise ConversationOver(self._machine.name, "its guest was reverted, or lost what was kept there for the conversation")
+        self._boot = boot
+        try:
+            await self._leave_word()
+        except GuestRefused:
+            self._handle = None  # a full disk, say: the guest can't be told from another one then, and everything else may work
+
+    async def _leave_word(self) -> None:
+        handle = await self._agent.open(self._base, "w+b")
+        await self._agent.write(handle, self._word)
+        await self._agent.rewind(handle)
+        self._handle = handle
+
+    async def _boot_now(self) -> bytes:
+        if self._system.boot_file is not None:
+            return (await self._read(self._system.boot_file, _BOOT_BYTES))[0]
+        told = self._told()
+        return (await self._said(self._system.boot(told), told))[:_BOOT_BYTES]
+
+    def _told(self) -> str:
+        return f"{self._base}.{next(self._numbers)}"
+
+    async def _said(self, argv: Argv, told: str) -> bytes:
+        """What a command leaves in the file `told`. Raises `GuestRefused` when it takes too long, or leaves nothing."""
+        process = await self._agent.start(argv)
+        try:
+            async with asyncio.timeout(COMMAND_S):
+                for seconds in patience(_POLL_S):
+                    if (await self._agent.status(process)).exited:
+                        break
+                    await pause(seconds)
+        except TimeoutError:
+            raise self._agent.refused(f"it doesn't do within {COMMAND_S:g} s what takes a moment") from None
+        return (await self._read(told, _LEFT_BYTES))[0]
+
+    async def _left(self, path: str) -> bytes:
+        """What is in a small file; nothing when there is none."""
+        try:
+            return (await self._read(path, _BOOT_BYTES))[0]
+        except GuestRefused:
+            return b""
+
+    async def _has_time(self, at: float) -> bool:
+        return abs(await self._agent.time() - at) < _CLOCK_SLACK_S + COMMAND_S / 10
+
+    async def _reachable(self, path: str) -> str:
+        """A path by which the agent, which is asked in UTF-8, finds the file at `path`."""
+        try:
+            path.encode()
+        except UnicodeEncodeError:
+            told = self._told()
+            if (argv := self._system.link(told, path)) is not None:
+                await self._agent.start(argv)
+                for seconds in patience(_POLL_S):
+                    if await self._left(told) or seconds == _POLL_S:
+                        break
+                    await pause(seconds)
+            return told
+        return path
+
+    async def _read(self, path: str, max_bytes: int) -> tuple[bytes, bool]:
+        """The beginning of a file, and whether that was all of it."""
+        pieces: list[bytes] = []
+        is_whole = await self._read_into(path, pieces.append, max_bytes)
+        return b"".join(pieces), is_whole
+
+    async def _read_into(self, path: str, write: Callable[[bytes], None], max_bytes: int) -> bool:
+        handle = await self._agent.open(path, "rb")
+        try:
+            while True:
+                # One byte more than may be handed on tells whether there is more.
+                content, ends = await self._agent.read(handle, min(READ_BYTES, max_bytes + 1))
+                if content:
+                    write(content[:max_bytes])
+                max_bytes -= len(content)
+                if ends or max_bytes < 0:
+                    return max_bytes >= 0
+        finally:
+            await self._let_go(handle)
+
+    async def _let_go(self, handle: int) -> None:
+        """Close a file that was read. Whoever cannot doesn't need to: what was read counts."""
+        try:
+            await self._agent.close(handle)
+        except (GuestRefused, GuestUnreachable):
+            return
+
+    async def _copy(self, content: BinaryIO, path: str) -> None:
+        handle = await self._agent.open(path, "wb")
+        try:
+            while piece := await asyncio.to_thread(content.read, READ_BYTES):
+                await self._agent.write(handle, piece)
+        except (GuestRefused, OSError):
+            await self._let_go(handle)
+            raise
+        await self._agent.close(handle)

@@ -1,0 +1,225 @@
+"""Windows guests, through PowerShell, which each of them has.
+
+This was never run in a guest: there is none to be had here. What can be checked without one, the texts that are sent and the reading
+of what comes back, is checked in `tests/guest/test_windows.py`.
+
+A script is one argument (`-Command`); what comes from outside stands in it as a literal in single quotes, in which nothing but a
+quote has a meaning. Names come back as base64 of UTF-8, so that none can forge a line.
+"""
+
+from __future__ import annotations
+
+import binascii
+from collections.abc import Iterable, Iterator, Sequence
+
+from malbox_tui.guest.system import PENDING, Argv, Birth, ProcessFacts
+from malbox_tui.ports import GuestFile, GuestProcess
+
+_POWERSHELL = "C:\\Windows\\System32\\WindowsPowerShell\\v1.0\\powershell.exe"
+
+_HEAD = "$ErrorActionPreference='SilentlyContinue';$ProgressPreference='SilentlyContinue';"
+
+_RUN = """
+$base={base};
+[IO.File]::WriteAllText("$base.code","{pending}");
+try{{
+$p=Start-Process -FilePath {program} {arguments} -WorkingDirectory {folder} -RedirectStandardOutput "$base.out" `
+ -RedirectStandardError "$base.err" -WindowStyle Normal -PassThru -ErrorAction Stop;
+$null=$p.Handle;
+[IO.File]::WriteAllText("$base.pid","$($p.Id) $($p.StartTime.ToUniversalTime().Ticks)`n");
+$p.WaitForExit();$code=$p.ExitCode
+}}catch{{[IO.File]::WriteAllText("$base.err","$_");[IO.File]::WriteAllText("$base.pid","$PID 0`n");$code=127}};
+[IO.File]::WriteAllText("$base.code","$code");
+exit $code
+"""
+
+_LIST = """
+$out=[IO.StreamWriter]::new({told});$n=0;
+foreach($f in Get-ChildItem -LiteralPath {folder} -Recurse -File -Force -Attributes !ReparsePoint){{
+if($f.Name.StartsWith({word})){{continue}};
+if($n++ -ge {limit}){{break}};
+$out.WriteLine("$($f.Length) $(([DateTimeOffset]$f.LastWriteTimeUtc).ToUnixTimeSeconds()) " `
+ +[Convert]::ToBase64String([Text.Encoding]::UTF8.GetBytes($f.FullName)))}};
+$out.Close()
+"""
+
+_PROCESSES = """
+$out=[IO.StreamWriter]::new({told});$n=0;
+foreach($p in Get-CimInstance Win32_Process){{
+if($n++ -ge {limit}){{break}};
+$c="$($p.CommandLine)";if($c.Length -gt 4096){{$c=$c.Substring(0,4096)}};
+$t=0;if($p.CreationDate){{$t=$p.CreationDate.ToUniversalTime().Ticks}};
+$out.WriteLine("$($p.ProcessId) $($p.ParentProcessId) $t " `
+ +[Convert]::ToBase64String([Text.Encoding]::UTF8.GetBytes("$($p.Name)"))+' ' `
+ +[Convert]::ToBase64String([Text.Encoding]::UTF8.GetBytes($c)))}};
+$out.Close()
+"""
+
+_BOOT = """
+[IO.File]::WriteAllText({told},(Get-ItemProperty -LiteralPath {key} -Name BootId).BootId)
+"""
+
+_BOOT_KEY = "HKLM:\\SYSTEM\\CurrentControlSet\\Control\\Session Manager\\Memory Management\\PrefetchParameters"
+"""Where Windows counts its starts. The time of the last start would do, but for that it moves when the clock is set."""
+
+_SET_CLOCK = """
+try{{Set-Date ([DateTimeOffset]::FromUnixTimeSeconds({at}).LocalDateTime) -ErrorAction Stop|Out-Null;$said=''}}catch{{$said="$_"}};
+[IO.File]::WriteAllText({told},$said)
+"""
+
+_MARK = """
+$f=[IO.FileStream]::new({file},'Create','Write','ReadWrite',4096,'WriteThrough');
+$b=[Text.Encoding]::ASCII.GetBytes({word});$f.Write($b,0,$b.Length);$f.Flush($true);$f.Close();
+while($true){{Start-Sleep 3600}}
+"""
+
+_LOOK_FOR = """
+$out=[IO.StreamWriter]::new({told});
+$out.WriteLine($(if(Test-Path -LiteralPath {file}){{'there'}}else{{'gone'}}));
+foreach($p in Get-CimInstance Win32_Process){{$out.WriteLine("$($p.CommandLine)")}};
+$out.Close()
+"""
+
+_PATH_CHARS = 32768
+
+
+class Windows:
+    """Implements `GuestSystem`."""
+
+    folder = "C:\\Users\\Public"
+    disk_folder = "C:\\ProgramData"
+    boot_file: str | None = None
+
+    def boot(self, told: str) -> Argv:
+        """As `GuestSystem.boot`."""
+        return _script(_BOOT, told=quoted(told), key=quoted(_BOOT_KEY))
+
+    def join(self, folder: str, name: str) -> str:
+        """As `GuestSystem.join`."""
+        return f"{folder.rstrip(chr(92))}\\{name}"
+
+    def run(self, base: str, folder: str, to_be_executable: Sequence[str], argv: Argv) -> Argv:
+        """As `GuestSystem.run`. Everything is executable here. What can't be started is left as exited with 127."""
+        line = " ".join(argument(word) for word in argv[1:])
+        return _script(
+            _RUN,
+            base=quoted(base),
+            folder=quoted(folder),
+            program=quoted(argv[0]),
+            arguments=f"-ArgumentList {quoted(line)}" if line else "",
+            pending=PENDING.decode(),
+        )
+
+    def outputs(self, base: str) -> Sequence[str]:
+        """As `GuestSystem.outputs`: what was printed, and then the errors."""
+        return (f"{base}.out", f"{base}.err")
+
+    def born(self, left: bytes) -> Birth | None:
+        """As `GuestSystem.born`."""
+        numbers = left.split()
+        if not left.endswith(b"\n") or len(numbers) != 2 or not all(number.isdigit() for number in numbers):
+            return None
+        return Birth(int(numbers[0]), int(numbers[1]))
+
+    def signal_of(self, code: int) -> int | None:
+        """As `GuestSystem.signal_of`: there are none."""
+        return None
+
+    def kill(self, pids: Iterable[int]) -> Argv:
+        """As `GuestSystem.kill`."""
+        return ("C:\\Windows\\System32\\taskkill.exe", "/F", *(word for pid in pids for word in ("/PID", str(pid))))
+
+    def list(self, told: str, folder: str, base: str, limit: int) -> Argv:
+        """As `GuestSystem.list`."""
+        return _script(_LIST, told=quoted(told), folder=quoted(folder), word=quoted(_word(base)), limit=str(int(limit)))
+
+    def files(self, left: bytes, base: str) -> Sequence[GuestFile]:
+        """As `GuestSystem.files`."""
+        found = []
+        for size, modified, path in _lines(left, 3):
+            if size.isdigit() and modified.lstrip(b"-").isdigit() and (name := _text(path)):
+                found.append(GuestFile(name[:_PATH_CHARS], int(size), float(modified)))
+        return found
+
+    def processes(self, told: str, base: str, limit: int) -> Argv:
+        """As `GuestSystem.processes`."""
+        return _script(_PROCESSES, told=quoted(told), limit=str(int(limit)))
+
+    def facts(self, left: bytes, base: str) -> Sequence[ProcessFacts]:
+        """As `GuestSystem.facts`."""
+        found = []
+        for pid, parent, began, name, command in _lines(left, 5):
+            if not (pid.isdigit() and parent.isdigit() and began.isdigit()) or not int(pid):
+                continue
+            line = _text(command) or ""
+            if _word(base) in line:
+                continue
+            process = GuestProcess(int(pid), int(parent) or None, _text(name) or "", line)
+            found.append(ProcessFacts(process, Birth(int(pid), int(began))))
+        return found
+
+    def set_clock(self, told: str, at: float) -> Argv:
+        """As `GuestSystem.set_clock`."""
+        return _script(_SET_CLOCK, told=quoted(told), at=str(int(at)))
+
+    def link(self, told: str, path: str) -> Argv | None:
+        """As `GuestSystem.link`: names are UTF-16 here."""
+        return None
+
+    def mark(self, file: str, word: str) -> Argv:
+        """As `GuestSystem.mark`."""
+        return _script(_MARK, file=quoted(file), word=quoted(word))
+
+    def look_for(self, told: str, file: str) -> Argv:
+        """As `GuestSystem.look_for`."""
+        return _script(_LOOK_FOR, told=quoted(told), file=quoted(file))
+
+    def found(self, left: bytes, word: str) -> tuple[bool, bool]:
+        """As `GuestSystem.found`."""
+        said, _line, commands = left.partition(b"\n")
+        return said.strip() != b"gone", word.encode() in commands
+
+
+def quoted(text: str) -> str:
+    """`text` as a literal of PowerShell, in single quotes; the typographic ones count as quotes there, too."""
+    return "'" + "".join(character * 2 if character in "'\u2018\u2019\u201a\u201b" else character for character in text) + "'"
+
+
+def argument(word: str) -> str:
+    """`word` as one argument of a command line, as `CommandLineToArgvW` reads it (learn.microsoft.com, "Parsing C++ command-line
+    arguments"): backslashes count only before a quote."""
+    if word and not any(character in word for character in ' \t\n\v"'):
+        return word
+    told, backslashes = "", 0
+    for character in word:
+        if character == "\\":
+            backslashes += 1
+            continue
+        told += "\\" * (2 * backslashes + 1 if character == '"' else backslashes) + character
+        backslashes = 0
+    return f'"{told}{chr(92) * 2 * backslashes}"'
+
+
+def _script(text: str, **literals: str) -> Argv:
+    one_line = " ".join(text.format(**literals).replace("`\n", "").split("\n")).strip()
+    return (_POWERSHELL, "-NoProfile", "-NonInteractive", "-ExecutionPolicy", "Bypass", "-Command", _HEAD + one_line)
+
+
+def _word(base: str) -> str:
+    return base.rpartition("\\")[2]
+
+
+def _lines(left: bytes, fields: int) -> Iterator[list[bytes]]:
+    """Whole lines of that many fields; what is cut off at the end is none."""
+    for line in left.removeprefix(b"\xef\xbb\xbf").split(b"\n")[:-1]:
+        words = line.rstrip(b"\r").split(b" ")
+        if len(words) == fields:
+            yield words
+
+
+def _text(encoded: bytes) -> str | None:
+    """None: no base64."""
+    try:
+        return binascii.a2b_base64(encoded, strict_mode=True).decode("utf-8", "backslashreplace")
+    except (binascii.Error, ValueError):
+        return None
