@@ -131,7 +131,7 @@ class Linux:
         """As `GuestSystem.facts`. Those that have ended and are waited for by nobody don't run."""
         word = _word(base).encode()
         count, *records = left.split(b"\n" + word + b"\n")
-        many = int(count) if count.isdigit() else 0
+        many = int(count) if count.strip().isdigit() else 0
         stats, commands = records[:many], records[many:]
         commands += [b""] * (len(stats) - len(commands))
         told = (_facts_of(stat, command) for stat, command in zip(stats, commands, strict=False) if word not in command)
