@@ -86,6 +86,11 @@ def parse_domain(xml: str) -> DomainShape:
     )
 
 
+def domain_name(xml: str) -> str:
+    """What the domain of this XML is called."""
+    return ElementTree.fromstring(xml).findtext("name") or ""
+
+
 def snapshot_state(xml: str) -> str:
     """What the domain was at when the snapshot was taken: "running", "paused", "shutoff", "disk-snapshot", …"""
     return (ElementTree.fromstring(xml).findtext("state") or "").strip()

@@ -1,7 +1,7 @@
 """Machines of libvirt (https://libvirt.org), of any number of hosts: where each is, its URI says.
 
 1. Nothing but the configured domain of a machine is touched, and of its snapshots only the configured one is used; none is made,
-   changed or deleted.
+   changed or deleted. The clean state may also be a saved image (`saved_image.py`).
 2. Every call to libvirt is made in a thread (`crew.py`), over connections that others' hanging calls don't block (`line.py`), and that
    are opened again when they are lost (`link.py`). libvirt's own event loop turns in a thread (`binding.py`); libvirt's asyncio
    adapter isn't used: it is not safe with threads.
@@ -23,7 +23,6 @@ from malbox_tui.machinery.capture import Capture
 from malbox_tui.machinery.claims import Claims
 from malbox_tui.machinery.crew import Crew
 from malbox_tui.machinery.domain_xml import DomainShape, parse_domain
-from malbox_tui.machinery.domains import find_domain, find_snapshot
 from malbox_tui.machinery.hypervisor import Hypervisor
 from malbox_tui.machinery.line import Kind
 from malbox_tui.machinery.link import pause
@@ -31,7 +30,7 @@ from malbox_tui.machinery.memory import dump
 from malbox_tui.machinery.place import is_local
 from malbox_tui.machinery.power import downfall_of, power_of, switch_off, switch_off_gently
 from malbox_tui.machinery.refusals import CANT, Code, Refusal, Unreachable
-from malbox_tui.machinery.reverting import revert
+from malbox_tui.machinery.reverting import clean_xml, revert
 from malbox_tui.machinery.screen import screenshot
 from malbox_tui.machinery.throttling import throttle
 from malbox_tui.machinery.warnings import warnings_of
@@ -202,5 +201,4 @@ NO_AGENT = (
 
 
 def _shape(connection: Any, machine: MachineSpec) -> DomainShape:
-    domain = find_domain(connection, machine)
-    return parse_domain(find_snapshot(domain, machine).xml)
+    return parse_domain(clean_xml(connection, machine))

@@ -8,15 +8,28 @@ from malbox_tui.machinery.binding import libvirt_module
 from malbox_tui.machinery.domains import find_domain, find_snapshot
 from malbox_tui.machinery.line import is_alive
 from malbox_tui.machinery.power import State, switch_off
-from malbox_tui.machinery.refusals import Code, refusal_of
+from malbox_tui.machinery.refusals import CANT, Code, refusal_of
+from malbox_tui.machinery.saved_image import image_xml, is_saved_image, revert_to_image
 from malbox_tui.model.errors import MachineError, MachineMissing
 from malbox_tui.model.machine import MachineSpec
+
+USE_AN_IMAGE = 'save it by `virsh save` instead, and write snapshot = "save:/path/of/the/image"'
+
+
+def clean_xml(connection: Any, machine: MachineSpec) -> str:
+    """The XML of what `revert` brings the machine to. Raises `MachineMissing`, `MachineMisconfigured`."""
+    domain = find_domain(connection, machine)
+    return image_xml(connection, machine) if is_saved_image(machine) else find_snapshot(domain, machine).xml
 
 
 def revert(connection: Any, machine: MachineSpec) -> None:
     """Raises `MachineMissing`, `MachineMisconfigured`, `MachineError`; the domain is then at whatever libvirt left it at."""
     libvirt = libvirt_module()
     domain = find_domain(connection, machine)
+    if is_saved_image(machine):
+        revert_to_image(connection, machine)
+        _see_it_run(domain, machine, machine.snapshot)
+        return
     snapshot = find_snapshot(domain, machine)
     running = libvirt.VIR_DOMAIN_SNAPSHOT_REVERT_RUNNING
     try:
@@ -34,7 +47,8 @@ def revert(connection: Any, machine: MachineSpec) -> None:
         refusal = refusal_of(error)
         if refusal.code in (Code.NO_SNAPSHOT, Code.NO_DOMAIN):
             raise MachineMissing(machine.name, f"its snapshot {snapshot.name!r} is gone: {refusal.words}") from None
-        raise MachineError(machine.name, f"it could not be reverted to {snapshot.name!r}: {refusal.words}") from None
+        remedy = f"; {USE_AN_IMAGE}" if refusal.code in CANT else ""
+        raise MachineError(machine.name, f"it could not be reverted to {snapshot.name!r}: {refusal.words}{remedy}") from None
     _see_it_run(domain, machine, snapshot.name)
 
 
