@@ -97,7 +97,7 @@ class ConfigSource:
             *machine_notes(self._machines_file, own, changed),
         )
         settings = with_machines(with_limits(own, saved), changed)
-        return Configuration(settings, doubles=tuple(self._doubles(settings)), notes=notes)
+        return Configuration(settings, doubles=tuple(self._doubles(settings, own)), notes=notes)
 
     def saved_limits(self) -> SavedLimits:
         """Where an engine that runs on this configuration keeps limits for its next start."""
@@ -126,10 +126,15 @@ class ConfigSource:
             return Settings(), [ConfigError(self.shown, fault.key or None, fault.problem) for fault in faults]
         return msgspec.convert(table, Settings), []
 
-    def _doubles(self, settings: Settings) -> Iterator[ConfigError]:
+    def _doubles(self, settings: Settings, own: Settings) -> Iterator[ConfigError]:
+        """Those of `settings`, each with its place in the file that it is from: the operator's, whose machines are `own`, or ours."""
+        places = {id(machine): f"machines[{index}]" for index, machine in enumerate(own.machines)}
         for double in doubles([machine.spec() for machine in settings.machines]):
-            problem = f"machine {settings.machines[double.index].name}: {double.problem} Until then it is not used."
-            yield ConfigError(self.shown, f"machines[{double.index}].{double.key}", problem)
+            machine = settings.machines[double.index]
+            place = places.get(id(machine))
+            key = None if place is None else f"{place}.{double.key}"
+            problem = f"machine {machine.name}: {double.problem} Until then it is not used."
+            yield ConfigError(self._machines_file.shown if place is None else self.shown, key, problem)
 
     def _own_limits(self) -> Limits | None:
         settings = self._settings_again()

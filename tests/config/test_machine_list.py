@@ -86,3 +86,12 @@ def test_a_configuration_with_doubles_is_in_effect_and_says_where_they_are(tmp_p
         ("machines[2].address", "machine c: a has the address 10.0.0.1 already"),
     ]
     assert all(fault.problem.endswith("Until then it is not used.") for fault in configuration.doubles)
+
+
+def test_a_double_that_came_while_the_engine_ran_is_told_of_the_file_that_keeps_it(tmp_path: Path) -> None:
+    source = source_of(tmp_path, f'{MACHINE}name = "gone"\n{MACHINE}name = "a"\n{MACHINE}name = "b"\ndomain = "a"\n')
+    (tmp_path / "config.machines.toml").write_text(f'removed = ["gone"]\n{MACHINE}name = "c"\ndomain = "a"\n')
+    own, kept = source.read().doubles
+    assert (own.path, own.key) == (str(source.path), "machines[2].domain")
+    assert (kept.path, kept.key) == (str(tmp_path / "config.machines.toml"), None)
+    assert kept.problem.startswith("machine c: a is the domain a")
