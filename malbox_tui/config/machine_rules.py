@@ -13,6 +13,9 @@ from malbox_tui.model.sample import visible
 _ABSOLUTE = {True: re.compile(r"[A-Za-z]:[\\/]"), False: re.compile(r"/")}
 """How an absolute path begins, by whether the guest is a Windows."""
 
+_IMAGE = "save:"
+"""Before the path of a saved image, which a machine may be reverted to in place of a snapshot."""
+
 
 def machine_faults(key: str, machine: MachineSettings) -> Iterator[Fault]:
     """What is wrong with the machine whose table is at `key`."""
@@ -38,6 +41,8 @@ def _lacking(key: str, machine: MachineSettings) -> Iterator[Fault]:
     if machine.snapshot is None:
         asked = f"`malbox-tui machines discover {machine.uri or 'URI'}`"
         yield Fault(f"{key}.snapshot", f"missing. A libvirt machine is reverted to it; {asked} lists those there are.")
+    elif machine.snapshot.startswith(_IMAGE) and not machine.snapshot.startswith(f"{_IMAGE}/"):
+        yield Fault(f"{key}.snapshot", f'"{_IMAGE}" is followed by the absolute path of the image on the host of its libvirt.')
 
 
 def _useless(key: str, machine: MachineSettings) -> Iterator[Fault]:

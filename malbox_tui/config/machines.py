@@ -61,7 +61,8 @@ class MachineSettings(SettingsTable, frozen=True, kw_only=True):
     """What libvirt calls it (`virsh list --all`). Left out: as name."""
     snapshot: Text | None = None
     """The clean state that it is reverted to before each task, taken while its guest was running and answering. Every libvirt machine
-    needs it."""
+    needs it. For a guest that libvirt takes no snapshot of, as those that boot by UEFI: "save:" and the absolute path of an image that
+    `virsh save` wrote."""
     platform: LowerCaseName
     """The system in it, such as "windows" or "linux"."""
     arch: Arch = Arch.X64

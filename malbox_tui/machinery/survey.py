@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 from malbox_tui.machinery.binding import libvirt_module, start_event_loop
 from malbox_tui.machinery.crew import Crew
 from malbox_tui.machinery.domain_xml import DomainShape, parse_domain
-from malbox_tui.machinery.domains import find_domain, find_snapshot
 from malbox_tui.machinery.link import Link
+from malbox_tui.machinery.reverting import clean_xml
 from malbox_tui.model.machine import MachineSpec
 
 _NO_NETWORK = 43
@@ -42,7 +42,7 @@ class NetworkFacts:
 
 @dataclass(frozen=True, slots=True)
 class MachineLook:
-    """A machine by the snapshot that it is reverted to. `emulator` is the path of its program on the hypervisor's host."""
+    """A machine by what it is reverted to. `emulator` is the path of its program on the hypervisor's host."""
 
     shape: DomainShape
     networks: tuple[NetworkFacts, ...]
@@ -79,7 +79,7 @@ def _hypervisor(connection: Any) -> HypervisorFacts:
 
 
 def _look(connection: Any, machine: MachineSpec) -> MachineLook:
-    xml = find_snapshot(find_domain(connection, machine), machine).xml
+    xml = clean_xml(connection, machine)
     shape = parse_domain(xml)
     networks = [network for card in shape.cards if (network := _network(connection, card.kind, card.xml)) is not None]
     return MachineLook(shape, tuple(networks), (ElementTree.fromstring(xml).findtext(".//devices/emulator") or "").strip())

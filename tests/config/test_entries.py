@@ -144,6 +144,7 @@ def test_a_fault_of_a_group_names_the_key_and_the_group(tmp_path: Path, content:
             "snapshot",
             "missing. A libvirt machine is reverted to it; `malbox-tui machines discover qemu:///session` lists those there are.",
         ),
+        (LIBVIRT.replace("clean", "save:win.save"), "snapshot", '"save:" is followed by the absolute path of the image'),
         (f'{LIBVIRT}channel = "simulated"', "channel", 'reached by "qga", not by "simulated". Leave the key out.'),
         (f'{LIBVIRT}channel = "ssh"', "channel", "one of 'qga', 'simulated', got the string \"ssh\""),
         (f'{LIBVIRT}address = "10.0.0.256"', "address", '"10.0.0.256" is no IP address. Write one such as'),
