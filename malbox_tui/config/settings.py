@@ -66,6 +66,9 @@ class AnalysisSettings(SettingsTable, frozen=True, kw_only=True):
     """How long it may take to lay the sample out, in seconds. The time while a full disk is waited for does not count."""
     preparing_timeout_s: Seconds = 900.0
     """How long a task may wait for its machine to be up and answering, in seconds; then another machine is tried."""
+    collecting_timeout_s: Seconds = 60.0
+    """How long it may take to collect what a sample left in its machine, once it has ended or its time is over, in seconds; as long
+    again for a dump of its memory, and for the plugins to look at what was collected."""
     stopping_timeout_s: Seconds = 60.0
     """How long a task waits for its clean-up at the end, in seconds; what takes longer goes on without it."""
     enforce_timeout: bool = False

@@ -93,7 +93,9 @@ class Driver:
         owned = self._lifecycle.owned(claim.task)
         kept_out, limits = self._kept_out(worker.group), self._limits(worker.group)
         times = self._times
-        time = AttemptTime(token, times.critical_timeout_s, (times.flush_grace_s, times.cancel_grace_s))
+        # What a sample left in its machine is collected when its time is over, which takes as long as that may.
+        flush_s = max(times.flush_grace_s, 0.0 if assignment.lease is None else times.collecting_timeout_s)
+        time = AttemptTime(token, times.critical_timeout_s, (flush_s, times.cancel_grace_s))
         attempt = Attempt(claim, owned, token, time, assignment.lease, assignment.batch, kept_out, limits)
         self.attempts[claim.task.id] = attempt
         broken: BaseException

@@ -21,7 +21,7 @@ from malbox_tui.engine.cancellation import CancelReason, CancelToken
 from malbox_tui.engine.closing import close_all
 from malbox_tui.engine.commands import CommandDesk
 from malbox_tui.engine.driver import Driver
-from malbox_tui.engine.executor import END_MARGIN_S, Executor, Stores
+from malbox_tui.engine.executor import END_MARGIN_S, Executor, GuestSide, Stores
 from malbox_tui.engine.leases import LeaseKeeper
 from malbox_tui.engine.lifecycle import Lifecycle
 from malbox_tui.engine.machine_care import MachineCare
@@ -47,6 +47,7 @@ from malbox_tui.model.submission import Account, Offer, Receipt, SubmissionOptio
 from malbox_tui.ports import (
     ActionBook,
     Clock,
+    GuestPlugin,
     LimitsStore,
     MachineBook,
     Machinery,
@@ -86,6 +87,8 @@ class Adapters:
     """Who runs the engine: who acts where nobody is named."""
     free_bytes: Callable[[], int | None] = lambda: None
     """The room on the disk under the data folder; None: not known. Must not block."""
+    guest_plugins: Sequence[GuestPlugin] = ()
+    """Programs that run in guests beside samples."""
 
 
 class Engine:
@@ -124,7 +127,7 @@ class Engine:
         stores = Stores(adapters.store, adapters.quarantine, adapters.results, self._health)
         self._recovery = Recovery(adapters.store, self._lifecycle, adapters.results, self._health, settings.analysis.max_crashes)
         self._executor = Executor(
-            stores, adapters.runner, self._machines, self._tracker, settings.analysis, settings.machinery.max_attempts
+            stores, adapters.runner, self._machines, self._tracker, settings, GuestSide(adapters.guest_plugins, self.announce)
         )
         self._driver = Driver(
             lifecycle=self._lifecycle,
@@ -253,7 +256,7 @@ class Engine:
         former = {group.name: (group.min_workers, group.max_workers) for group in self._settings.groups()}
         self._settings = settings
         self._submissions.reload(settings.intake.max_sample_bytes, settings.analysis)
-        self._executor.reload(settings.analysis)
+        self._executor.reload(settings)
         self._driver.reload(settings.analysis)
         for problem in self._machines.orders.follow(machines, _machines(settings), "the configuration"):
             log.error("%s", problem)
@@ -347,7 +350,8 @@ class Engine:
         if self._at_rest:
             self._machines.let_be()  # it is known which there are, and none is made clean
         else:
-            self._plugins = tuple(plugin.name for plugin in await adapters.runner.open())
+            here = [plugin.name for plugin in await adapters.runner.open()]
+            self._plugins = (*here, *(plugin.name for plugin in adapters.guest_plugins))
             self._check_plugin_lists()
         recovered = await self._recovery.recover()
         self._queue.load(await adapters.store.pending())

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from malbox_tui.config.settings import AnalysisSettings
+from malbox_tui.config.settings import Settings
 from malbox_tui.engine import clock
 from malbox_tui.engine.attempt_time import AttemptTime
 from malbox_tui.engine.batch import Batch, BatchCut
-from malbox_tui.engine.cancellation import CancelToken, Interrupted
-from malbox_tui.engine.guest_run import GuestFindings, GuestRun
+from malbox_tui.engine.cancellation import CancelReason, CancelToken, Interrupted
+from malbox_tui.engine.guest_run import GuestFindings, GuestOrder, GuestRun, GuestTimes
+from malbox_tui.engine.launching import CannotStart, find_launch
 from malbox_tui.engine.lifecycle import OwnedTask
+from malbox_tui.engine.looking import Looked, look_at
 from malbox_tui.engine.machine import MachineLease
 from malbox_tui.engine.machine_pool import MachinePool
 from malbox_tui.engine.outcome import (
@@ -30,7 +32,7 @@ from malbox_tui.engine.outcome import (
     conclude_failure,
     conclude_machine_failure,
 )
-from malbox_tui.engine.place import SAMPLE_NAME, Place
+from malbox_tui.engine.place import Place
 from malbox_tui.engine.store_health import StoreHealth
 from malbox_tui.engine.tracker import TaskTracker
 from malbox_tui.model.due import TimeLimit
@@ -43,22 +45,28 @@ from malbox_tui.model.errors import (
     StoreError,
     StoreFull,
 )
+from malbox_tui.model.events import EventBody
+from malbox_tui.model.launch import Launch
 from malbox_tui.model.limits import UNLIMITED, ResourceLimits
 from malbox_tui.model.task import Claim, EndedBy, Outcome, Task, TaskState
-from malbox_tui.ports import Findings, PendingEntry, PluginJob, PluginRunner, Quarantine, ResultStore, Store
+from malbox_tui.ports import Findings, GuestPlugin, PendingEntry, PluginJob, PluginRunner, Quarantine, ResultStore, Store
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+_PLUGINS_AT_WORK = "running: its plugins were at work"
+
+LONGEST_REBOOT_S = 60.0
+"""A guest that starts anew while its sample runs is waited for as long as for any start, and at most so long."""
 END_MARGIN_S = 10.0
 """How long, over the time that plugins get to end, it may take until they have; then they are cut."""
 
 
 @dataclass(slots=True)
 class Attempt:
-    """One try at one task. `token` ends it; `outcome` is None until it is decided. `lease` is the machine reserved for it, `batch` the
-    tasks that it shares its bench with.
+    """One try at one task. `token` ends it; `outcome` is None until it is decided. `lease` is the machine reserved for it, `launch` how
+    its sample is started there, once that is known, `batch` the tasks that it shares its bench with.
 
     `owned` moves the task. `kept_out` maps plugins that the worker's group keeps out to the reason; `limits` bind the others.
     """
@@ -72,6 +80,7 @@ class Attempt:
     kept_out: Mapping[str, str] = field(default_factory=dict)
     limits: ResourceLimits = UNLIMITED
     outcome: Outcome | None = None
+    launch: Launch | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +93,14 @@ class Stores:
     health: StoreHealth
 
 
+@dataclass(frozen=True, slots=True)
+class GuestSide:
+    """The plugins that run in guests, and who is told news of runs there."""
+
+    plugins: Sequence[GuestPlugin] = ()
+    tell: Callable[[EventBody], None] = lambda body: None
+
+
 class Executor:
     """Drives attempts, any number at a time. After `max_machine_failures` machines have failed a task, it fails."""
 
@@ -93,19 +110,23 @@ class Executor:
         runner: PluginRunner,
         machines: MachinePool,
         tracker: TaskTracker,
-        settings: AnalysisSettings,
-        max_machine_failures: int,
+        settings: Settings,
+        guests: GuestSide,
     ) -> None:
         self._stores = stores
         self._runner = runner
         self._machines = machines
         self._tracker = tracker
-        self._settings = settings
-        self._max_machine_failures = max_machine_failures
+        self._settings = settings.analysis
+        self._max_machine_failures = settings.machinery.max_attempts
+        self._max_sample_bytes = settings.intake.max_sample_bytes
+        self._back_s = min(settings.machinery.start_timeout_s, LONGEST_REBOOT_S)
+        self._guests = guests
 
-    def reload(self, settings: AnalysisSettings) -> None:
+    def reload(self, settings: Settings) -> None:
         """From now on these time limits are set for stages that begin."""
-        self._settings = settings
+        self._settings = settings.analysis
+        self._max_sample_bytes = settings.intake.max_sample_bytes
 
     async def run(self, attempt: Attempt) -> PendingEntry | None:
         """Drive a claimed task to its end, or back: then what is to be queued again is returned.
@@ -130,6 +151,9 @@ class Executor:
             conclusion = conclude(owned.task, attempt.token, happened)
         except Interrupted:
             conclusion = self._conclude_unready(attempt)
+        except CannotStart as error:
+            failed = Outcome(TaskState.FAILED, EndedBy.UNSERVICEABLE, str(error))
+            conclusion = conclude_failure(attempt.token, failed, _doing(owned.task))
         except BatchCut:
             conclusion = conclude_cut(owned.task, attempt.token, time.reached)
         except MachineError as error:
@@ -152,12 +176,24 @@ class Executor:
             if attempt.lease is not None:
                 owned.begin_preparing()
                 time.enter(TimeLimit.PREPARING, self._settings.preparing_timeout_s)
-                await place.bring_up()
+                attempt.launch = await self._prepare(attempt, attempt.lease, place)
+
+    async def _prepare(self, attempt: Attempt, lease: MachineLease, place: Place) -> Launch:
+        """Bring the machine up, and find out meanwhile how the sample is started in it."""
+        task, platform = attempt.owned.task, lease.machine.platform
+        try:
+            async with asyncio.TaskGroup() as both:
+                both.create_task(place.bring_up(attempt.limits))
+                finding = both.create_task(find_launch(task, platform, self._stores.store, place.bench, place.sample_name))
+        except BaseExceptionGroup as failures:
+            found = failures.subgroup(CannotStart) or failures
+            raise found.exceptions[0] from failures
+        return finding.result()
 
     def _conclude_unready(self, attempt: Attempt) -> Conclusion:
         reached, lease = attempt.time.reached, attempt.lease
         if reached is None or reached.limit is not TimeLimit.PREPARING or lease is None:
-            return conclude(attempt.owned.task, attempt.token, Happened((), reached))
+            return conclude(attempt.owned.task, attempt.token, Happened((), reached, doing=_doing(attempt.owned.task)))
         # Not held against the machine: it may have waited for its turn to start. What is wrong with it, its revert will tell.
         late = GuestUnreachable(lease.machine.name, f"it was not there for the task within {reached.seconds:g} s")
         return conclude_machine_failure(attempt.owned.task, attempt.token, late, self._max_machine_failures)
@@ -183,13 +219,13 @@ class Executor:
         """Run the plugins here and the sample in its guest, side by side, until the attempt's time is over."""
         task, time = attempt.claim.task, attempt.time
         job = PluginJob(task.id, attempt.claim.token, place.sample_name, attempt.kept_out, task.timeout_s)
-        here = self._in_bounded_time(attempt, lambda: place.run_plugins(job, time))
-        if attempt.lease is None or place.session is None:
+        here = self._in_bounded_time(task, time.token, lambda: place.run_plugins(job, time))
+        if attempt.lease is None or place.session is None or attempt.launch is None:
             found = await here
             findings = found or Findings(())
-            return findings, Happened(findings.runs, time.reached, is_cut=found is None)
-        guest = GuestRun(place.session, self._stores.results, attempt.lease.machine.name)
-        there = self._in_bounded_time(attempt, lambda: self._in_guest(guest, place, task, job, time.token))
+            return findings, Happened(findings.runs, time.reached, is_cut=found is None, doing=_PLUGINS_AT_WORK)
+        guest = GuestRun(self._order(attempt, attempt.lease, attempt.launch, place, job), self._stores.results, self._guest_times)
+        there = self._in_guest(guest, attempt, place)
         try:
             async with asyncio.TaskGroup() as sides:
                 running_here, running_there = sides.create_task(here), sides.create_task(there)
@@ -198,17 +234,79 @@ class Executor:
         found, in_guest = running_here.result(), running_there.result()
         findings = found or Findings(())
         if in_guest is None:
-            return findings, Happened(findings.runs, time.reached, is_cut=True)
-        findings = Findings((in_guest.run, *findings.runs), findings.identification)
-        return findings, Happened(findings.runs, time.reached, in_guest.lost, is_cut=found is None)
+            return findings, Happened(findings.runs, time.reached, is_cut=True, doing=f"running: {guest.doing}")
+        looked = await self._look_at_collected(attempt, place, in_guest, job)
+        findings = Findings((*in_guest.runs, *findings.runs, *looked.runs), findings.identification)
+        remarks = (in_guest.remark, f"The {looked.missing}." if looked.missing else "")
+        return findings, Happened(
+            runs=findings.runs,
+            reached=time.reached,
+            lost=in_guest.lost,
+            is_cut=found is None,
+            not_run=in_guest.not_run,
+            remarks=tuple(remark for remark in remarks if remark),
+            has_watched=in_guest.has_watched,
+            doing=_PLUGINS_AT_WORK if guest.is_over else f"running: {guest.doing}",
+        )
 
-    async def _in_bounded_time(self, attempt: Attempt, work: Callable[[], Awaitable[T]]) -> T | None:
-        """What `work` comes to. It ends in a bounded time once it is asked to, whatever plugins do; None if it had to be cut."""
-        limit_s = self._settings.longest_grace_s + END_MARGIN_S
+    @property
+    def _guest_times(self) -> GuestTimes:
+        return GuestTimes(self._settings.collecting_timeout_s, self._settings.longest_grace_s, self._back_s)
+
+    def _order(self, attempt: Attempt, lease: MachineLease, launch: Launch, place: Place, job: PluginJob) -> GuestOrder:
+        assert place.session is not None, "its machine was brought up"
+        task = attempt.claim.task
+        return GuestOrder(
+            machine=lease.machine,
+            session=place.session,
+            hands=self._machines.hypervisor(lease),
+            launch=launch,
+            options=task.run,
+            watches=task.enforce_timeout,
+            job=job,
+            plugins=self._guests.plugins,
+            tell=self._guests.tell,
+            on_picture=lambda picture: self._machines.show(lease.machine.name, picture),
+        )
+
+    async def _in_guest(self, guest: GuestRun, attempt: Attempt, place: Place) -> GuestFindings | None:
+        """What the run in the guest comes to; None if it had to be cut. The machine is given back as soon as it is over."""
+        token = attempt.time.token
+        try:
+            return await self._in_bounded_time(
+                attempt.claim.task,
+                token,
+                lambda: guest.run(place.sample_path, token, attempt.token),
+                self._guest_times.longest_s,
+            )
+        finally:
+            await place.leave_machine()
+
+    async def _look_at_collected(self, attempt: Attempt, place: Place, found: GuestFindings, job: PluginJob) -> Looked:
+        """Let the plugins of this host look at what was collected, for as long as collecting may take, and not after a cancel."""
+        token, within_s = attempt.token.child(), self._settings.collecting_timeout_s
+        if not found.files or token.reason is not None:
+            return Looked()
+        alarm = clock.alarm(within_s, lambda: token.cancel(CancelReason.TIMEOUT))
+        try:
+            looked = await self._in_bounded_time(
+                attempt.claim.task,
+                token,
+                lambda: look_at(found.files, place.bench, self._stores.results, job, token, self._max_sample_bytes),
+            )
+            return looked or Looked(missing="plugins did not end looking at the collected files")
+        finally:
+            alarm.cancel()
+
+    async def _in_bounded_time(
+        self, task: Task, token: CancelToken, work: Callable[[], Awaitable[T]], extra_s: float = 0.0
+    ) -> T | None:
+        """What `work` comes to. It ends in a bounded time once `token` asks it to, whatever plugins do; None if it had to be cut."""
+        limit_s = self._settings.longest_grace_s + END_MARGIN_S + extra_s
         scope = clock.within(None)
         try:
             async with scope:
-                stop_listening = attempt.time.token.listen(lambda _reason: scope.reschedule(clock.monotonic() + limit_s))
+                stop_listening = token.listen(lambda _reason: scope.reschedule(clock.monotonic() + limit_s))
                 try:
                     return await work()
                 finally:
@@ -216,14 +314,8 @@ class Executor:
         except TimeoutError:
             if not scope.expired():
                 raise
-            log.error("what ran for task %d had not ended %g s after it was to", attempt.claim.task.id, limit_s)
+            log.error("what ran for task %d had not ended %g s after it was to", task.id, limit_s)
             return None
-
-    async def _in_guest(self, guest: GuestRun, place: Place, task: Task, job: PluginJob, token: CancelToken) -> GuestFindings:
-        found = await guest.run(place.sample_path, SAMPLE_NAME, job, token)
-        if task.enforce_timeout and found.is_up:
-            await token.wait()
-        return found
 
     async def _stop(self, attempt: Attempt, place: Place, findings: Findings, conclusion: Conclusion) -> PendingEntry | None:
         owned, token, stores = attempt.owned, attempt.claim.token, self._stores
@@ -257,3 +349,10 @@ class Executor:
             leaving.result()
         else:
             log.error("cleaning up after task %d takes longer than %g s; it goes on", task.id, self._settings.stopping_timeout_s)
+
+
+def _doing(task: Task) -> str:
+    """What a task is at before it runs, after "while"."""
+    if task.state is TaskState.PREPARING_RESOURCES:
+        return f"preparing: its machine {task.machine} was being brought up"
+    return "initializing: its sample was being laid out"

@@ -1,4 +1,11 @@
-"""The part of an attempt that happens in a guest: the sample is brought in, run, and what came of it is kept as a result.
+"""The part of an attempt that happens in a guest: the sample is brought in and run beside the guest plugins, and what comes of it is
+collected.
+
+1. The run ends with the sample, with its machine or guest, or when the attempt's time is over; whoever asks for the whole time goes on
+   watching after the sample's end. What is collected then has a time of its own (`GuestTimes.collecting_s`).
+2. A person's cancel, or a lost lease, collects nothing. A shutdown leaves a sample that has ended the grace period to be collected.
+3. What can't be had of the machine or its guest is noted in words, and the rest is kept: the run is degraded. A guest that is lost
+   while the sample runs, or that never comes back after it started anew, ends it as lost, with what there is.
 
 It counts as one more plugin's run, so that its end, time and results stand beside the others'.
 """
@@ -6,95 +13,409 @@ It counts as one more plugin's run, so that its end, time and results stand besi
 from __future__ import annotations
 
 import asyncio
-import logging
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
 
 from malbox_tui.engine import clock
 from malbox_tui.engine.cancellation import CancelReason, CancelToken, Interrupted
+from malbox_tui.engine.guest_end import MAX_OUTPUT_BYTES, RunEnd, broken, end_of, end_of_watch
+from malbox_tui.engine.guest_files import CollectedFile, GuestFiles
+from malbox_tui.engine.guest_plugins import GuestPlugins
+from malbox_tui.engine.guest_report import MEMORY_RESULT, NETWORK_RESULT, ProcessFacts, Seen, report_of
+from malbox_tui.engine.guest_screen import Screen
+from malbox_tui.engine.guest_shelf import Shelf, as_text, plain_text
+from malbox_tui.engine.guest_steps import Steps
+from malbox_tui.engine.hypervisor import MachineHands
 from malbox_tui.engine.tracker import was_cancelled
-from malbox_tui.model.errors import GuestUnreachable, StoreError
-from malbox_tui.model.report import PluginRun, PluginStatus, ResultRef
-from malbox_tui.ports import GuestExit, GuestSession, PluginJob, ResultStore
-
-log = logging.getLogger(__name__)
+from malbox_tui.model.errors import GuestRefused, GuestUnreachable, MachineError, StoreError
+from malbox_tui.model.events import EventBody, ScreenshotTaken
+from malbox_tui.model.launch import Launch
+from malbox_tui.model.machine import MachineSpec
+from malbox_tui.model.report import REPORT_RESULT, PluginIdentity, PluginRun, PluginStatus, ResultRef, degraded
+from malbox_tui.model.task import RunOptions
+from malbox_tui.ports import (
+    GuestEnd,
+    GuestPlugin,
+    GuestProcess,
+    GuestProgram,
+    GuestSession,
+    MachineCapture,
+    PluginJob,
+    ResultStore,
+)
 
 GUEST_RUN = "guest-run"
 VERSION = "1"
-MAX_OUTPUT_BYTES = 256 * 1024
-"""How much of what a sample prints is kept."""
+MAX_NETWORK_BYTES = 256 * 1024 * 1024
+MAX_MEMORY_BYTES = 16 * 1024**3
+"""How much of its traffic, and of its memory, is kept."""
+ASK_S = 30.0
+"""How long the machine or its guest may take for a thing that takes a moment."""
+GOODBYE_S = 2.0
+"""How long nothing else is waited for when a run is canceled."""
+TEXT_CHARACTERS = 1000
+
+PROCESSES_RESULT = "processes"
+RUN_RESULT = "run"
+
+
+@dataclass(frozen=True, slots=True)
+class GuestTimes:
+    """How long collecting may take, how long that after a shutdown, and how long a guest that starts anew, in seconds."""
+
+    collecting_s: float
+    grace_s: float
+    back_s: float
+
+    @property
+    def longest_s(self) -> float:
+        """How long all of it may take at most once a run is to end: the memory, what the guest has, and the traffic."""
+        return 2 * self.collecting_s + 3 * ASK_S
+
+
+@dataclass(frozen=True, slots=True)
+class GuestOrder:
+    """What is to be run, where, and how. `watches`: the guest is watched for the whole time, also when the sample has ended before.
+
+    `tell` is told news, `on_picture` of each picture of the screen that was kept.
+    """
+
+    machine: MachineSpec
+    session: GuestSession
+    hands: MachineHands
+    launch: Launch
+    options: RunOptions
+    watches: bool
+    job: PluginJob
+    plugins: Sequence[GuestPlugin]
+    tell: Callable[[EventBody], None]
+    on_picture: Callable[[ResultRef], None]
 
 
 @dataclass(frozen=True, slots=True)
 class GuestFindings:
-    """The run, and why the guest was lost in it; None when it wasn't. `is_up`: the sample has ended, and its machine goes on."""
+    """The runs, that of the sample first; why its guest was lost, None: it wasn't; why the sample could not be run, or empty; what else
+    is to be said of its end, or empty; and the files that were collected whole. `has_watched`: its guest was watched on after the
+    sample had ended, until the time was over."""
 
-    run: PluginRun
+    runs: tuple[PluginRun, ...]
     lost: GuestUnreachable | None = None
-    is_up: bool = False
+    not_run: str = ""
+    remark: str = ""
+    files: tuple[CollectedFile, ...] = ()
+    has_watched: bool = False
 
 
 class GuestRun:
-    """Runs one sample in the guest of one machine."""
+    """One run. `doing`: what it does at the moment, or did when it was told to end, in words; `is_over`: it came to its end."""
 
-    def __init__(self, session: GuestSession, results: ResultStore, machine: str) -> None:
-        self._session = session
-        self._results = results
-        self._machine = machine
+    def __init__(self, order: GuestOrder, results: ResultStore, times: GuestTimes) -> None:
+        self.doing = "its run was being prepared"
+        self.is_over = False
+        self._order = order
+        self._times = times
         self._began = clock.monotonic()
+        self._steps = Steps(order.machine.name)
+        self._shelf = Shelf(results, order.job, GUEST_RUN)
+        self._screen = Screen(order.hands, self._shelf, self._steps, self._tell_picture)
+        self._files = GuestFiles(order.machine.watch or (order.session.folder,), self._steps)
+        self._plugins = GuestPlugins(order.plugins, order.machine.platform, order.job, results, order.tell)
+        self._processes = ProcessFacts()
+        self._capture: MachineCapture | None = None
+        self._program: GuestProgram | None = None
+        self._started = ""
+        self._end: RunEnd | None = None
+        """As far as it is known; None: the sample was not begun."""
+        self._output: tuple[bytes, bool] = (b"", True)
+        """What a sample that did not end had printed, and whether that was all."""
+        self._not_run = ""
+        self._has_watched = False
 
-    async def run(self, sample: Path, name: str, job: PluginJob, stop: CancelToken) -> GuestFindings:
-        """Bring `sample` in under `name`, run it until its end or until `stop` speaks. Whatever goes wrong is in the findings."""
+    async def run(self, sample: Path, time: CancelToken, task: CancelToken) -> GuestFindings:
+        """Run the sample that lies at the path `sample` until its end, or until `time` speaks; then collect, unless `task` speaks.
+
+        Whatever goes wrong is in the findings.
+        """
+        told: CancelReason | None = None
         try:
-            async with stop.interrupts():
-                end = await self._execute(sample, name)
+            async with time.interrupts():
+                await self._live(sample)
         except Interrupted as interrupted:
-            status = PluginStatus.TIMED_OUT if interrupted.reason is CancelReason.TIMEOUT else PluginStatus.CANCELED
-            return GuestFindings(self._as_run(status, f"The sample was still running ({interrupted.reason})."))
-        except GuestUnreachable as error:
-            return GuestFindings(self._as_run(PluginStatus.FAILED, str(error)), error)
-        try:
-            kept = self._keep(end, job)
-        except StoreError as error:
-            # What the plugins on this side found is not to be lost with it.
-            return GuestFindings(self._as_run(PluginStatus.FAILED, f"What it did could not be kept: {error}"))
-        return GuestFindings(self._as_run(PluginStatus.COMPLETED, _end_in_words(end), kept), is_up=end.code is not None)
+            told = interrupted.reason
+            self._has_watched = told is CancelReason.TIMEOUT and self._end is not None and self._end.exit is not None
+        if task.reason in _AT_ONCE or (told is CancelReason.SHUTDOWN and not self._has_ended):
+            return await self._give_up(told or task.reason)
+        await self._collect(task)
+        if task.reason in _AT_ONCE:
+            return self._findings(PluginStatus.COMPLETED if self._has_ended else PluginStatus.CANCELED)
+        self.is_over = True
+        return self._findings(self._status(told))
 
-    async def _execute(self, sample: Path, name: str) -> GuestExit:
-        """Raises `GuestUnreachable`, whatever the adapter raises: its machine is of no use to this task any more."""
+    # --- while it runs -----------------------------------------------------------------------------------------------------------
+
+    @property
+    def _has_ended(self) -> bool:
+        return self._end is not None and self._end.exit is not None
+
+    async def _live(self, sample: Path) -> None:
+        """Until the run has ended. Whatever the adapters raise is written down."""
+        machine = self._order.machine.name
+        async with asyncio.TaskGroup() as beside:
+            watching = beside.create_task(self._screen.watch())
+            try:
+                await self._begin(sample)
+                await self._follow()
+            except GuestUnreachable as error:
+                self._end = replace(self._end or RunEnd(), lost=error)
+            except (GuestRefused, StoreError) as error:
+                self._not_run = str(error)
+            except asyncio.CancelledError as error:
+                if was_cancelled():
+                    raise
+                self._end = replace(self._end or RunEnd(), lost=broken(machine, error))
+            except Exception as error:  # noqa: BLE001 - whatever an adapter raises, its guest is of no use any more
+                self._end = replace(self._end or RunEnd(), lost=broken(machine, error))
+            finally:
+                watching.cancel()
+
+    async def _begin(self, sample: Path) -> None:
+        """Raises what keeps the sample from being begun."""
+        order, session = self._order, self._order.session
+        self.doing = "what is in its guest was being looked at"
+        capture = order.hands.capture(self._shelf.place_for(NETWORK_RESULT))
+        self._capture = await self._steps.try_to("record its network traffic", capture, ASK_S)
+        await self._files.look(session)
+        self.doing = "guest plugins were being started"
+        await self._plugins.start(session, self._separator)
+        before = await self._steps.try_to("list the processes of its guest", session.processes(), ASK_S)
+        self._processes = ProcessFacts(before=None if before is None else tuple(map(_told_process, before)))
+        self.doing = "the sample was being brought into its guest"
+        path = await session.push(sample, order.launch.name, executable=True)
+        argv = order.launch.argv(path, order.options.arguments)
+        self._started = plain_text(" ".join(argv), TEXT_CHARACTERS)
+        self._files.own |= {path, *self._plugins.own}
+        self.doing = "the sample was being started"
+        self._program = await session.start(argv)
+        self._end = RunEnd()
+        self.doing = "the sample was running"
+
+    async def _follow(self) -> None:
+        """Until there is nothing more to wait for."""
+        order = self._order
+        assert self._program is not None, "it was begun"
+        self._end = await end_of(self._program, order.hands, order.machine.name)
+        if self._end.has_guest and (order.watches or self._end.has_rebooted):
+            self.doing = "its guest was being watched"
+            self._end = await end_of_watch(self._end, order.session, order.hands, order.machine.name, self._times.back_s)
+
+    def _tell_picture(self, result: ResultRef) -> None:
+        order = self._order
+        order.tell(ScreenshotTaken(task_id=order.job.task_id, machine=order.machine.name, result=result))
+        order.on_picture(result)
+
+    @property
+    def _separator(self) -> str:
+        return "\\" if self._order.machine.platform == "windows" else "/"
+
+    # --- afterwards --------------------------------------------------------------------------------------------------------------
+
+    async def _give_up(self, reason: CancelReason | None) -> GuestFindings:
+        """Collect nothing."""
+        if self._capture is not None:
+            await self._within(GOODBYE_S, self._end_capture(GOODBYE_S))
+        self._plugins.leave(PluginStatus.CANCELED, f"stopped: {reason}")
+        return self._findings(PluginStatus.COMPLETED if self._has_ended else PluginStatus.CANCELED)
+
+    async def _collect(self, task: CancelToken) -> None:
+        """What can be had, each part within a time of its own; a cancel ends all of it at once."""
+        self.doing = "what the sample left was being collected"
+        scope = clock.within(None)
+
+        def told(reason: CancelReason) -> None:
+            scope.reschedule(clock.monotonic() + (0.0 if reason in _AT_ONCE else self._times.grace_s))
+
         try:
-            path = await self._session.push(sample, name, executable=True)
-            program = await self._session.start((path,))
-            return await program.wait(MAX_OUTPUT_BYTES)
-        except GuestUnreachable:
-            raise
-        except asyncio.CancelledError as error:
-            if was_cancelled():
+            async with scope:
+                stop_listening = task.listen(told)
+                try:
+                    await self._collect_all()
+                finally:
+                    stop_listening()
+        except TimeoutError:
+            if not scope.expired():
                 raise
-            raise self._lost(error) from error
-        except Exception as error:
-            raise self._lost(error) from error
+            self._steps.note("not all of it was collected: the engine was being stopped")
+        self._plugins.leave(PluginStatus.FAILED, "its guest was gone before its results could be collected")
 
-    def _lost(self, error: BaseException) -> GuestUnreachable:
-        log.error("the adapter of machine %s broke", self._machine, exc_info=error)
-        return GuestUnreachable(self._machine, f"its adapter broke: {type(error).__name__}: {error}".rstrip(": "))
+    async def _collect_all(self) -> None:
+        end = self._end or RunEnd()
+        collecting_s = self._times.collecting_s
+        if end.down is None:
+            await self._screen.look()
+            if self._order.options.memory_dump:
+                await self._dump_memory()
+        elif self._order.options.memory_dump:
+            self._steps.note("could not dump its memory: its machine was off")
+        if end.has_guest and not await self._within(collecting_s, self._collect_from_guest()):
+            self._steps.note(f"not all of it was collected within {collecting_s:g} s")
+        if self._capture is not None:
+            await self._end_capture(ASK_S)
+            taking = self._shelf.take_in(NETWORK_RESULT, MAX_NETWORK_BYTES)
+            if await self._steps.try_to("keep its network traffic", taking, ASK_S) is False:
+                self._steps.note(f"only the first {MAX_NETWORK_BYTES} bytes of its traffic are kept")
 
-    def _keep(self, end: GuestExit, job: PluginJob) -> ResultRef:
-        text = end.output[:MAX_OUTPUT_BYTES].decode("utf-8", "backslashreplace")
-        content = msgspec.json.encode({"exit_code": end.code, "output": text})
-        writer = self._results.begin(job.task_id, job.token, GUEST_RUN, "run", "json")
+    async def _collect_from_guest(self) -> None:
+        """In the order of worth; a guest that answers no more is asked for nothing else."""
+        session = self._order.session
         try:
-            writer.write(content)
-            return writer.commit()
-        except BaseException:
-            writer.abort()
-            raise
+            if self._program is not None and not self._has_ended:
+                output = await self._steps.try_to("read its output", self._program.output(MAX_OUTPUT_BYTES + 1), ASK_S)
+                self._output = (output or b"")[:MAX_OUTPUT_BYTES], len(output or b"") <= MAX_OUTPUT_BYTES
+            await self._list_processes(session)
+            await self._plugins.end(session)
+            await self._files.collect(session, self._shelf)
+        except GuestUnreachable as error:
+            self._steps.note(f"not all of it was collected: {error.problem}")
 
-    def _as_run(self, status: PluginStatus, reason: str, *results: ResultRef) -> PluginRun:
-        return PluginRun(GUEST_RUN, VERSION, status, clock.monotonic() - self._began, results, reason=reason)
+    async def _list_processes(self, session: GuestSession) -> None:
+        after = await self._steps.try_to("list the processes of its guest", session.processes(), ASK_S)
+        if after is None:
+            return
+        found, before = tuple(map(_told_process, after)), self._processes.before
+        new = () if before is None else tuple(process for process in found if process not in set(before))
+        self._processes = ProcessFacts(before, found, new)
+        await self._steps.try_to("keep the processes of its guest", self._kept(PROCESSES_RESULT, self._processes), ASK_S)
+
+    async def _dump_memory(self) -> None:
+        async def dump() -> bool:
+            await self._order.hands.dump_memory(self._shelf.place_for(MEMORY_RESULT))
+            return await self._shelf.take_in(MEMORY_RESULT, MAX_MEMORY_BYTES)
+
+        self.doing = "the memory of its machine was being dumped"
+        try:
+            is_whole = await self._steps.try_to("dump its memory", dump(), self._times.collecting_s)
+        except GuestUnreachable as error:
+            self._steps.note(f"could not dump its memory: {error.problem}")
+            is_whole = None
+        if is_whole is False:
+            self._steps.note(f"only the first {MAX_MEMORY_BYTES} bytes of its memory are kept")
+        self.doing = "what the sample left was being collected"
+
+    async def _end_capture(self, within_s: float) -> None:
+        assert self._capture is not None, "asked only when there is one"
+        try:
+            await self._steps.try_to("end the recording of its traffic", self._capture.end(), within_s)
+        except MachineError as error:
+            self._steps.note(f"could not end the recording of its traffic: {error.problem}")
+
+    async def _within(self, seconds: float, work: Awaitable[None]) -> bool:
+        """Whether `work` was done in time."""
+        scope = clock.within(seconds)
+        try:
+            async with scope:
+                await work
+        except TimeoutError:
+            if not scope.expired():
+                raise
+            return False
+        return True
+
+    async def _kept(self, name: str, value: object) -> ResultRef:
+        return self._shelf.keep_json(name, value)
+
+    # --- the account -------------------------------------------------------------------------------------------------------------
+
+    def _status(self, told: CancelReason | None) -> PluginStatus:
+        if self._not_run or (self._end is not None and self._end.lost is not None):
+            return PluginStatus.FAILED
+        if self._has_ended:
+            return PluginStatus.COMPLETED
+        return PluginStatus.TIMED_OUT if told is CancelReason.TIMEOUT else PluginStatus.CANCELED
+
+    def _findings(self, status: PluginStatus) -> GuestFindings:
+        end = self._end or RunEnd()
+        how = self._how(status)
+        if status is not PluginStatus.CANCELED:
+            try:
+                self._keep_account(end, how)
+            except StoreError as error:
+                # What the plugins on this side found is not to be lost with it.
+                status, how = PluginStatus.FAILED, f"What it did could not be kept: {error}"
+        reason = how
+        if self._steps.notes and status is PluginStatus.COMPLETED:
+            reason = degraded("; ".join((*dict.fromkeys(self._steps.notes), f"{how[:1].lower()}{how[1:]}")))
+        elif self._steps.notes:
+            reason = f"{how.rstrip('.')}; {'; '.join(dict.fromkeys(self._steps.notes))}"
+        run = PluginRun(GUEST_RUN, VERSION, status, clock.monotonic() - self._began, self._shelf.kept, reason=reason)
+        return GuestFindings(
+            runs=(run, *self._plugins.runs()),
+            lost=None if self._not_run else end.lost,
+            not_run=self._not_run,
+            remark=str(end) if status is PluginStatus.COMPLETED and _is_remarkable(end) else "",
+            files=tuple(self._files.collected),
+            has_watched=self._has_watched and (self._order.watches or end.has_rebooted),
+        )
+
+    def _how(self, status: PluginStatus) -> str:
+        if self._not_run:
+            return f"The sample could not be run: {self._not_run}"
+        if self._end is not None and (self._end.exit is not None or self._end.lost is not None):
+            return str(self._end)
+        if status is PluginStatus.CANCELED:
+            return f"It was stopped while {self.doing}."
+        return f"Its time was over while {self.doing}." if self._end is None else str(self._end)
+
+    def _keep_account(self, end: RunEnd, how: str) -> None:
+        output, is_whole = self._output if end.exit is None else (end.exit.output[:MAX_OUTPUT_BYTES], end.exit.is_whole)
+        text = as_text(output)
+        told = RunRecord(
+            end=None if end.exit is None else end.exit.end.value,
+            exit_code=None if end.exit is None else end.exit.code,
+            output=text,
+            is_output_whole=is_whole,
+            started=self._started,
+            notes=tuple(dict.fromkeys(self._steps.notes)),
+        )
+        self._shelf.keep_json(RUN_RESULT, told)
+        seen = Seen(
+            how=how,
+            started=self._started,
+            output=text,
+            is_output_whole=is_whole,
+            processes=None if self._processes == ProcessFacts() else self._processes,
+            files=self._files.index,
+            screenshots=self._screen.count,
+            notes=told.notes,
+        )
+        report = report_of(seen, PluginIdentity(GUEST_RUN, VERSION, "Run in the guest"), self._shelf.kept)
+        self._shelf.keep_json(REPORT_RESULT, report)
 
 
-def _end_in_words(end: GuestExit) -> str:
-    return "The sample switched its machine off." if end.code is None else f"The sample ended with exit status {end.code}."
+class RunRecord(msgspec.Struct, frozen=True):
+    """How the sample ended, and what it printed, for programs. `end` None: it did not end, or was not begun."""
+
+    end: str | None
+    exit_code: int | None
+    output: str
+    is_output_whole: bool
+    started: str
+    notes: tuple[str, ...] = ()
+
+
+_AT_ONCE = frozenset({CancelReason.USER, CancelReason.LEASE_LOST})
+
+
+def _told_process(process: GuestProcess) -> GuestProcess:
+    return replace(
+        process,
+        name=plain_text(process.name, TEXT_CHARACTERS),
+        command=plain_text(process.command, TEXT_CHARACTERS),
+    )
+
+
+def _is_remarkable(end: RunEnd) -> bool:
+    """Whether a person wants to know of it without looking further."""
+    return end.exit is not None and (end.exit.end is not GuestEnd.EXITED or end.exit.code != 0)

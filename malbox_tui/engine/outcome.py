@@ -33,12 +33,20 @@ Conclusion = Outcome | GivenBack | TakenOver
 @dataclass(frozen=True, slots=True)
 class Happened:
     """What an attempt saw: the runs of its plugins, which time limit it reached, how its guest was lost, and whether something that did
-    not end was cut, and left no run."""
+    not end was cut, and left no run.
+
+    `not_run`: why its sample could not be run in its guest, in a sentence. `remarks`: what else is to be said when it is finished.
+    `has_watched`: its guest was watched on after its sample had ended. `doing`: what it was at, after "while".
+    """
 
     runs: tuple[PluginRun, ...] = ()
     reached: Reached | None = None
     lost: GuestUnreachable | None = None
     is_cut: bool = False
+    not_run: str = ""
+    remarks: tuple[str, ...] = ()
+    has_watched: bool = False
+    doing: str = ""
 
 
 def conclude(task: Task, token: CancelToken, happened: Happened) -> Conclusion:
@@ -46,18 +54,21 @@ def conclude(task: Task, token: CancelToken, happened: Happened) -> Conclusion:
     reached before it."""
     runs = happened.runs
     ran = [run for run in runs if run.status is not PluginStatus.SKIPPED]
-    unfinished = happened.is_cut or not runs or any(run.status in _UNFINISHED for run in runs)
-    if (told := _told_to_end(token, runs, unfinished=unfinished and happened.reached is None)) is not None:
+    unfinished = happened.is_cut or not runs or any(run.status in _UNFINISHED and not run.subject for run in runs)
+    unfinished_by_stop = unfinished and happened.reached is None
+    if (told := _told_to_end(token, runs, unfinished=unfinished_by_stop, doing=happened.doing)) is not None:
         return told
     if happened.reached is not None and unfinished:
         return _timed_out(happened.reached, runs)
     if happened.lost is not None:
         return outcome(TaskState.FAILED, EndedBy.GUEST_LOST, f"The guest was lost: {happened.lost.problem}.", runs)
+    if happened.not_run:
+        return outcome(TaskState.FAILED, EndedBy.PLUGIN_ERROR, happened.not_run, runs)
     failed = [run for run in ran if run.status is PluginStatus.FAILED]
     if failed and len(failed) == len(ran):
         return outcome(TaskState.FAILED, EndedBy.PLUGIN_ERROR, f"Every plugin failed: {_explained(failed)}.", runs)
-    reason = _finished_reason(runs, ran, failed)
-    if happened.reached is not None and task.enforce_timeout:
+    reason = " ".join((_finished_reason(runs, ran, failed), *happened.remarks))
+    if happened.reached is not None and happened.has_watched:
         reason += f" Its machine was watched {_how_long(happened.reached)}."
     return outcome(TaskState.COMPLETED, EndedBy.FINISHED, reason, runs)
 
@@ -81,9 +92,9 @@ def conclude_cut(task: Task, token: CancelToken, reached: Reached | None) -> Con
     return told or GivenBack("Another task of its batch did not end in time, and the batch was cut; the attempt was not counted.")
 
 
-def conclude_failure(token: CancelToken, state: Outcome) -> Conclusion:
+def conclude_failure(token: CancelToken, state: Outcome, doing: str = "") -> Conclusion:
     """The attempt can't go on and ends as `state`, unless it was to end before."""
-    told = _told_to_end(token, (), unfinished=True)
+    told = _told_to_end(token, (), unfinished=True, doing=doing)
     return state if told is None else told
 
 
@@ -92,17 +103,18 @@ def outcome(state: TaskState, ended_by: EndedBy, reason: str, runs: tuple[Plugin
     return Outcome(state, ended_by, reason, worst(run.verdict for run in runs if run.verdict is not None), runs)
 
 
-def canceled(token: CancelToken, runs: tuple[PluginRun, ...]) -> Outcome:
-    """The outcome of a task that a person canceled; `token` says who."""
+def canceled(token: CancelToken, runs: tuple[PluginRun, ...], doing: str = "") -> Outcome:
+    """The outcome of a task that a person canceled; `token` says who, `doing` what it was at."""
     by = f" by {token.detail}" if token.detail else ""
-    return outcome(TaskState.CANCELED, EndedBy.USER, f"Canceled{by}.", runs)
+    at = f" while {doing}" if doing else ""
+    return outcome(TaskState.CANCELED, EndedBy.USER, f"Canceled{by}{at}.", runs)
 
 
-def _told_to_end(token: CancelToken, runs: tuple[PluginRun, ...], *, unfinished: bool) -> Conclusion | None:
+def _told_to_end(token: CancelToken, runs: tuple[PluginRun, ...], *, unfinished: bool, doing: str = "") -> Conclusion | None:
     if token.reason is CancelReason.LEASE_LOST:
         return TakenOver()
     if token.reason is CancelReason.USER:
-        return canceled(token, runs)
+        return canceled(token, runs, doing)
     if token.reason is CancelReason.SHUTDOWN and unfinished:
         return GivenBack("The engine stopped during the last attempt; it was not counted.")
     return None
@@ -113,7 +125,7 @@ _ENDS = {TimeLimit.ANALYSIS: EndedBy.ANALYSIS_TIMEOUT, TimeLimit.CRITICAL: Ended
 
 def _timed_out(reached: Reached, runs: tuple[PluginRun, ...]) -> Outcome:
     """What its plugins found until then is kept."""
-    late = ", ".join(run.name for run in runs if run.status is PluginStatus.TIMED_OUT)
+    late = ", ".join(run.name for run in runs if run.status is PluginStatus.TIMED_OUT and not run.subject)
     during = f" during {late}" if late else ""
     match reached.limit:
         case TimeLimit.ANALYSIS:
@@ -137,12 +149,16 @@ def _finished_reason(runs: tuple[PluginRun, ...], ran: list[PluginRun], failed: 
     if not any(run.results for run in ran):
         return "Finished with no results."
     remarks = [f"{len(failed)} of {len(ran)} plugins failed: {_explained(failed)}"] if failed else []
-    remarks += [f"{run.name} is {run.reason.rstrip('.')}" for run in ran if run.is_degraded]
+    remarks += [f"{_named(run)} is {run.reason.rstrip('.')}" for run in ran if run.is_degraded]
     return f"{'; '.join(('Finished', *remarks))}."
 
 
 def _explained(runs: list[PluginRun]) -> str:
-    return "; ".join(f"{run.name}: {run.reason.rstrip('.')}" for run in runs)
+    return "; ".join(f"{_named(run)}: {run.reason.rstrip('.')}" for run in runs)
+
+
+def _named(run: PluginRun) -> str:
+    return f"{run.name} on {run.subject}" if run.subject else run.name
 
 
 def _sentence(error: Exception) -> str:

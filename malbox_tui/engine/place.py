@@ -64,10 +64,10 @@ class Place:
             time.stand()
             await self._batch.gather(self._task_id)
 
-    async def bring_up(self) -> None:
-        """Get the machine up and answering."""
+    async def bring_up(self, limits: ResourceLimits) -> None:
+        """Get the machine up and answering, its network within these limits."""
         if self._lease is not None:
-            self.session = await self._machines.start(self._lease)
+            self.session = await self._machines.start(self._lease, limits)
 
     async def run_plugins(self, job: PluginJob, time: AttemptTime) -> Findings:
         """Run the plugins on this host, with those of the others of the batch, if there is one."""
@@ -75,15 +75,19 @@ class Place:
             return await self.bench.run(job, time.token)
         return await self._batch.run(job, time.token, lambda works: time.go() if works else time.stand())
 
-    async def leave(self) -> None:
-        """Give everything back; the machine first and in one step, since nothing that follows may keep it."""
+    async def leave_machine(self) -> None:
+        """Give the machine back, in one step before anything else. A second call does nothing."""
         if self._lease is not None:
             self._machines.release(self._lease, self.machine_failure)
-        bench, self._bench = self._bench, None
         session, self.session = self.session, None
+        if session is not None:
+            await _say_goodbye(session)
+
+    async def leave(self) -> None:
+        """Give everything back; the machine first, since nothing that follows may keep it."""
+        bench, self._bench = self._bench, None
         try:
-            if session is not None:
-                await _say_goodbye(session)
+            await self.leave_machine()
         finally:
             if self._batch is not None:
                 if (given_back := self._batch.leave(self._task_id)) is not None:

@@ -31,8 +31,15 @@ async def check_nothing_was_lost(rig: EngineRig) -> None:
         assert (await rig.until_machine(name, MachineState.READY)).failures == 0
 
 
-@pytest.mark.parametrize("state", [T.INITIALIZING, T.PREPARING_RESOURCES, T.RUNNING])
-def test_a_task_in_work_can_be_canceled_in_each_of_its_states(state: TaskState) -> None:
+WHERE = {
+    T.INITIALIZING: "initializing: its sample was being laid out",
+    T.PREPARING_RESOURCES: "preparing: its machine m1 was being brought up",
+    T.RUNNING: "running: the sample was being brought into its guest",
+}
+
+
+@pytest.mark.parametrize("state", WHERE)
+def test_a_task_in_work_can_be_canceled_in_each_of_its_states_and_says_where_it_was(state: TaskState) -> None:
     async def test(rig: EngineRig) -> None:
         await rig.until_machine("m2", MachineState.READY)
         await rig.pass_time(200.0)
@@ -44,7 +51,7 @@ def test_a_task_in_work_can_be_canceled_in_each_of_its_states(state: TaskState) 
         assert again.message in done_with, "asking twice does nothing more"
         await rig.until_state(1, T.CANCELED, within_s=5.0)
         task = await rig.task(1)
-        assert (task.ended_by, task.reason) == (EndedBy.USER, "Canceled by ana.")
+        assert (task.ended_by, task.reason) == (EndedBy.USER, f"Canceled by ana while {WHERE[state]}.")
         assert (await rig.all_final())[2].state is T.COMPLETED
         await check_nothing_was_lost(rig)
 

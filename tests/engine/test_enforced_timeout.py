@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from malbox_tui.config.settings import AnalysisSettings
@@ -24,8 +25,8 @@ def test_the_machine_is_watched_for_the_whole_time_though_its_sample_ended_long_
         assert (await rig.machine("m1")).task_id == 1
         task = (await rig.all_final())[1]
         assert (task.state, task.ended_by, task.reason) == (T.COMPLETED, EndedBy.FINISHED, WATCHED)
-        assert task.stages["running"] == pytest.approx(60.0)
-        assert rig.results.kept_of(1)["run"] == b'{"exit_code":0,"output":"hello"}'
+        assert task.stages["running"] == pytest.approx(60.0, abs=1.0)
+        assert msgspec.json.decode(rig.results.kept_of(1)["run"])["output"] == "hello"
 
     with_engine(test, machines=[spec("m1")], timeout_s=60.0)
 
@@ -65,7 +66,7 @@ def test_a_machine_that_its_sample_switched_off_is_not_watched() -> None:
     async def test(rig: EngineRig) -> None:
         await rig.add("one", requires=LINUX, enforce_timeout=True)
         task = (await rig.all_final())[1]
-        assert (task.state, task.reason) == (T.COMPLETED, "Finished.")
+        assert (task.state, task.reason) == (T.COMPLETED, "Finished. The sample switched its machine off.")
         assert task.stages["running"] < 10.0
 
     with_engine(test, machines=[spec("m1")], timeout_s=60.0, sample=Program(seconds=3.0, code=None))

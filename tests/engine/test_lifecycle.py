@@ -168,7 +168,7 @@ def test_canceling_a_running_task_costs_no_worker_and_no_other_task() -> None:
         assert (await rig.do(CancelTasks(task_ids=(1,)))).done
         tasks = await rig.all_final()
         assert [task.state for task in tasks.values()] == [TaskState.CANCELED, TaskState.COMPLETED, TaskState.COMPLETED]
-        assert tasks[1].reason == "Canceled by ana."
+        assert tasks[1].reason == "Canceled by ana while running: its plugins were at work."
         assert (await rig.engine.overview()).groups[0].active == 1
 
     with_engine(test, max_workers=1, runner=ScriptedRunner(seconds=10))

@@ -9,6 +9,7 @@ import pytest
 from malbox_tui.config.workers import WorkerSettings
 from malbox_tui.model.commands import CancelTasks, PausePool, ResizeGroup, RetryTasks, SetPriority
 from malbox_tui.model.task import RequirementClass, TaskState
+from malbox_tui.simulated.world import Program
 from tests.support.rig import LINUX, EngineRig, ScriptedRunner, spec, states, with_engine
 
 T = TaskState
@@ -195,4 +196,5 @@ def test_a_task_that_waits_for_machines_of_several_groups_counts_them_all() -> N
         groups=groups,
         machines=[spec("m1"), spec("w1", platform="windows")],
         runner=LONG,
+        sample=Program(seconds=1e6),
     )

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from malbox_tui.config.settings import AnalysisSettings, GeneralSettings, MachinerySettings, Settings, WorkerSettings
 from malbox_tui.config.workers import ExecutionMode
 from malbox_tui.engine.engine import Adapters, Engine
-from malbox_tui.engine.executor import SAMPLE_NAME
+from malbox_tui.engine.place import SAMPLE_NAME
 from malbox_tui.model.commands import Action, Command, CommandOutcome, ShutdownMode
 from malbox_tui.model.due import Due
 from malbox_tui.model.events import Event, Gap

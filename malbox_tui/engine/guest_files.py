@@ -1,0 +1,132 @@
+"""Files that a sample dropped or changed in the watched folders of its guest: found by comparing two lists, brought in within bounds.
+
+Their names are hostile: results have safe names of their own, and an index says what each was called in the guest.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from malbox_tui.engine.guest_shelf import Shelf, plain_text
+from malbox_tui.engine.guest_steps import Steps
+from malbox_tui.model.report import ResultRef
+from malbox_tui.ports import GuestFile, GuestSession
+
+MOST_LISTED = 4096
+"""How many files of one folder are looked at."""
+MOST_COLLECTED = 256
+MOST_FILE_BYTES = 64 * 1024 * 1024
+MOST_BYTES = 256 * 1024 * 1024
+"""How much is brought in of one run, and of one file."""
+LIST_S = 30.0
+
+INDEX_RESULT = "files"
+
+_PATH_CHARACTERS = 4096
+_EXTENSION = re.compile(r"\.[A-Za-z0-9]{1,8}\Z")
+
+
+class IndexEntry(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One file in the index: its path in the guest, what happened to it, and under which name it is kept; `missing` says why not, or
+    why not all of it."""
+
+    path: str
+    size_bytes: int
+    modified: float
+    change: str
+    result: str = ""
+    missing: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CollectedFile:
+    """A file of a guest that is kept whole; `path` is safe to show."""
+
+    path: str
+    result: ResultRef
+
+
+class GuestFiles:
+    """The watched folders of one guest during one run. `own`: paths of the guest, files or folders, that aren't the sample's doing."""
+
+    def __init__(self, folders: Sequence[str], steps: Steps) -> None:
+        self.own: set[str] = set()
+        self.index: list[IndexEntry] = []
+        self.collected: list[CollectedFile] = []
+        self._folders = tuple(dict.fromkeys(folders))
+        self._steps = steps
+        self._before: dict[str, GuestFile] | None = None
+
+    async def look(self, session: GuestSession) -> None:
+        """See what there is before the sample runs. Raises `GuestUnreachable`."""
+        self._before = await self._listed(session)
+
+    async def collect(self, session: GuestSession, shelf: Shelf) -> None:
+        """Bring in what is new or another than before. Raises `GuestUnreachable`; what was brought in until then is kept."""
+        if self._before is None:
+            return
+        listed = await self._listed(session)
+        if listed is None:
+            return
+        now = {path: file for path, file in listed.items() if not self._is_own(path)}
+        try:
+            left_bytes = MOST_BYTES
+            for file, change in _changes(self._before, now):
+                entry = await self._brought_in(session, shelf, file, change, left_bytes)
+                self.index.append(entry)
+                if entry.result:
+                    left_bytes -= file.size_bytes
+        finally:
+            if self.index:
+                await self._steps.try_to("keep the index of its files", _kept(shelf, self.index), LIST_S)
+
+    async def _listed(self, session: GuestSession) -> dict[str, GuestFile] | None:
+        """By path; None when that could not be had."""
+        found: dict[str, GuestFile] = {}
+        for folder in self._folders:
+            files = await self._steps.try_to(f"list its folder {folder}", session.list(folder, MOST_LISTED), LIST_S)
+            if files is None:
+                return None
+            if len(files) >= MOST_LISTED:
+                self._steps.note(f"could not look at more than {MOST_LISTED} files of its folder {folder}")
+            found |= {file.path: file for file in files}
+        return found
+
+    def _is_own(self, path: str) -> bool:
+        return any(path == own or path.startswith((f"{own}/", f"{own}\\")) for own in self.own)
+
+    async def _brought_in(self, session: GuestSession, shelf: Shelf, file: GuestFile, change: str, left_bytes: int) -> IndexEntry:
+        entry = IndexEntry(plain_text(file.path, _PATH_CHARACTERS), file.size_bytes, file.modified, change)
+        if len(self.collected) >= MOST_COLLECTED:
+            return msgspec.structs.replace(entry, missing=f"more than {MOST_COLLECTED} files")
+        if file.size_bytes > left_bytes:
+            return msgspec.structs.replace(entry, missing=f"more than {MOST_BYTES} bytes in all")
+        name = f"dropped-{len(self.index) + 1:04}{_extension(file.path)}"
+        bound = min(MOST_FILE_BYTES, left_bytes)
+        pulled = await self._steps.try_to(f"read its file {entry.path}", shelf.pull(session, file.path, name, bound), LIST_S)
+        if pulled is None:
+            return msgspec.structs.replace(entry, missing=self._steps.notes.pop())
+        reference, is_whole = pulled
+        if not is_whole:
+            return msgspec.structs.replace(entry, result=name, missing=f"only its first {reference.size_bytes} bytes are kept")
+        self.collected.append(CollectedFile(entry.path, reference))
+        return msgspec.structs.replace(entry, result=name)
+
+
+def _changes(before: Mapping[str, GuestFile], now: Mapping[str, GuestFile]) -> Iterator[tuple[GuestFile, str]]:
+    """New files first, then changed ones, each by path."""
+    yield from ((file, "dropped") for path, file in sorted(now.items()) if path not in before)
+    yield from ((file, "changed") for path, file in sorted(now.items()) if path in before and before[path] != file)
+
+
+async def _kept(shelf: Shelf, index: list[IndexEntry]) -> ResultRef:
+    return shelf.keep_json(INDEX_RESULT, index)
+
+
+def _extension(path: str) -> str:
+    found = _EXTENSION.search(path)
+    return found[0].lower() if found else ""
