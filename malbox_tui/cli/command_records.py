@@ -11,10 +11,11 @@ import msgspec
 
 from malbox_tui.cli.records import Record
 from malbox_tui.cli.text import sentence, timestamp
+from malbox_tui.config.machine_tables import table_of
 from malbox_tui.model.actions import ActionRecord
 from malbox_tui.model.commands import CommandOutcome, TargetResult
 from malbox_tui.model.events import Event, Gap
-from malbox_tui.model.machine import MachineView
+from malbox_tui.model.machine import MachineFacts, MachineView
 from malbox_tui.model.overview import GroupView, Overview
 from malbox_tui.model.sample import escape, visible
 from malbox_tui.model.submission import Accepted
@@ -98,6 +99,28 @@ def machine_record(machine: MachineView) -> Record:
         "task_id": machine.task_id,
         "failures": machine.failures,
         "leaving": machine.leaving,
+    }
+
+
+def machine_page_record(machine: MachineView) -> Record:
+    """All about a machine: `configuration` has the keys of `[[machines]]` that it was given."""
+    facts = machine.facts or MachineFacts()
+    return {
+        **machine_record(machine),
+        "configuration": {} if machine.spec is None else _safe(table_of(machine.spec)),
+        "memory_mb": facts.memory_mb,
+        "vcpus": facts.vcpus,
+        "warnings": [sentence(warning) for warning in facts.warnings],
+        "screenshot_at": timestamp(machine.screenshot_at),
+        "history": [
+            {
+                "at": timestamp(moment.at),
+                "state": moment.state.value,
+                "task_id": moment.task_id,
+                "reason": sentence(moment.reason),
+            }
+            for moment in machine.history
+        ],
     }
 
 

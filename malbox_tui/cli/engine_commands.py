@@ -8,7 +8,7 @@ from typing import Any
 
 from cyclopts import App
 
-from malbox_tui.cli import looks, past, pool_orders, submit, task_orders
+from malbox_tui.cli import looks, machines, past, pool_orders, submit, task_orders
 
 COMMANDS: Mapping[Callable[..., Any], str] = MappingProxyType(
     {
@@ -17,7 +17,7 @@ COMMANDS: Mapping[Callable[..., Any], str] = MappingProxyType(
         task_orders.retry: "retry [OPTIONS] SELECTOR...",
         task_orders.priority: "priority [OPTIONS] N SELECTOR...",
         looks.workers: "workers [OPTIONS]",
-        looks.machines: "machines [OPTIONS] [disable|enable NAME...]",
+        machines.machines: "machines [OPTIONS] [COMMAND]",
         pool_orders.resize: "resize [OPTIONS] [GROUP]",
         pool_orders.pause: "pause [OPTIONS]",
         pool_orders.resume: "resume [OPTIONS]",
@@ -34,3 +34,4 @@ def add_to(app: App) -> None:
     """Add them all."""
     for command, usage in COMMANDS.items():
         app.command(command, usage=f"Usage: malbox-tui {usage}")
+    machines.add_to(app["machines"])

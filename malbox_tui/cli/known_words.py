@@ -36,6 +36,10 @@ _STATES: Mapping[str, frozenset[TaskState]] = MappingProxyType(
 """A command → the states of the tasks that it can do something to."""
 ASKING_COMMANDS = (*_STATES, "resize", "machines", "submit", "analyze")
 """Behind these words there may be something to know."""
+_MACHINE_ORDERS = frozenset({"remove", "disable", "enable", "return", "probe"})
+"""Behind `machines`: they take any number of names."""
+_MACHINE_PAGES = frozenset({"show", "edit"})
+"""They take one."""
 _WITH_VALUE = frozenset({"--data-dir", "--config", "--log-level", "--state", "--name", "--limit", "--min", "--max"})
 
 
@@ -61,9 +65,15 @@ def known_words(words: Sequence[str]) -> list[str]:
         return _task_ids(options, command, arguments, typed)
     if command == "resize" and not arguments:
         return _beginning_with(typed, _groups(options))
-    if command == "machines" and arguments[:1] in (["disable"], ["enable"]):
+    if command == "machines" and arguments and _may_follow(arguments):
         return _beginning_with(typed, [name for name in _machines(options) if name not in arguments])
     return []
+
+
+def _may_follow(arguments: Sequence[str]) -> bool:
+    """Whether the name of a machine may stand behind these words of `machines`."""
+    what, *names = arguments
+    return what in _MACHINE_ORDERS or (what in _MACHINE_PAGES and not names)
 
 
 def _read(words: Sequence[str]) -> tuple[dict[str, str], list[str], str]:

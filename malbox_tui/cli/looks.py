@@ -1,22 +1,17 @@
-"""`malbox-tui workers`, `machines` and `stats`: what a running engine has, and what is done to its machines."""
+"""`malbox-tui workers` and `stats`: what a running engine has."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Annotated, Literal
+from collections.abc import Iterable, Iterator
+from typing import Annotated
 
-from cyclopts import Parameter
-
-from malbox_tui.cli.command_records import group_record, machine_record, stats_record, worker_record
+from malbox_tui.cli.command_records import group_record, stats_record, worker_record
 from malbox_tui.cli.engine_door import needed_engine, open_store, running_engine
 from malbox_tui.cli.options import FLAG, GlobalOptions
 from malbox_tui.cli.output import write_line, write_record
-from malbox_tui.cli.pool_orders import order
+from malbox_tui.cli.plain_table import write_table
 from malbox_tui.cli.text import counted, duration, sentence, size, tallied
-from malbox_tui.model.commands import DisableMachines, EnableMachines
-from malbox_tui.model.errors import MalboxError
-from malbox_tui.model.machine import MachineView
 from malbox_tui.model.overview import GroupView, Overview
 from malbox_tui.model.sample import visible
 from malbox_tui.model.task import TaskState
@@ -41,43 +36,7 @@ def workers(*, json: Json = False, options: GlobalOptions | None = None) -> int:
         return 0
     for group in overview.groups:
         write_line(_group_line(group))
-    _write_table(("id", "group", "kind", "state", "for", "tasks"), (_worker_row(row, overview.clock) for row in overview.workers))
-    return 0
-
-
-def machines(
-    what: Annotated[Literal["disable", "enable"] | None, Parameter(name="WHAT")] = None,
-    /,
-    *names: Annotated[str, Parameter(name="NAME")],
-    json: Json = False,
-    options: GlobalOptions | None = None,
-) -> int:
-    """List the machines of a running engine, or take some out for maintenance (`disable NAME`) and bring them back (`enable NAME`).
-
-    Exit code 0: listed, or done; 1: refused, and the answer says why; 2: wrong usage, or no engine runs.
-
-    Parameters
-    ----------
-    what
-        `disable` or `enable`; without it, they are listed.
-    names
-        The machines.
-    json
-        Print one JSON object a machine, or the answer as one.
-    """
-    if what is not None:
-        if not names:
-            raise MalboxError(f"Say which machines: `{(options or GlobalOptions()).command('machines')}` lists them.")
-        action = DisableMachines(machines=names) if what == "disable" else EnableMachines(machines=names)
-        return order(f"machines {what}", action, json, options)
-    overview = asyncio.run(_overview(options or GlobalOptions()))
-    if json:
-        _write_records(map(machine_record, overview.machines))
-    elif not overview.machines:
-        write_line("No machine is configured.")
-    else:
-        titles = ("name", "system", "tags", "state", "for", "task", "reason")
-        _write_table(titles, (_machine_row(machine, overview.clock) for machine in overview.machines))
+    write_table(("id", "group", "kind", "state", "for", "tasks"), (_worker_row(row, overview.clock) for row in overview.workers))
     return 0
 
 
@@ -142,25 +101,6 @@ def _group_line(group: GroupView) -> str:
 def _worker_row(worker: WorkerView, clock: float) -> tuple[str, ...]:
     tasks = ", ".join(f"#{task_id}" for task_id in worker.task_ids) or "-"
     return worker.id[:8], visible(worker.group), worker.kind.value, worker.state.value, duration(clock - worker.since), tasks
-
-
-def _machine_row(machine: MachineView, clock: float) -> tuple[str, ...]:
-    system = f"{visible(machine.platform)}/{visible(machine.arch)}"
-    tags = ", ".join(visible(tag) for tag in machine.tags) or "-"
-    task = "-" if machine.task_id is None else f"#{machine.task_id}"
-    state = f"{machine.state.value} (leaving)" if machine.leaving else machine.state.value
-    return visible(machine.name), system, tags, state, duration(clock - machine.since), task, sentence(machine.reason)
-
-
-def _write_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """As wide as what is in it, so that nothing is cut."""
-    from rich.cells import cell_len
-
-    lines = [titles, *rows]
-    widths = [max(cell_len(line[column]) for line in lines) for column in range(len(titles))]
-    for line in lines:
-        cells = (cell + " " * (width - cell_len(cell)) for cell, width in zip(line, widths, strict=True))
-        write_line("  ".join(cells).rstrip())
 
 
 def _write_records(records: Iterable[dict[str, object]]) -> None:

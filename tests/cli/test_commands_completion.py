@@ -64,6 +64,10 @@ def test_groups_and_machines_are_those_of_the_configuration(malbox: CommandLine)
     assert words(malbox, "resize", "batch", "") == []
     assert words(malbox, "machines", "disable", "m") == ["m1", "m2"]
     assert words(malbox, "machines", "enable", "m1", "") == ["m2"]
+    for what in ("return", "probe", "remove", "show", "edit"):
+        assert words(malbox, "machines", what, "m") == ["m1", "m2"], what
+    assert words(malbox, "machines", "edit", "m1", "") == []
+    assert words(malbox, "machines", "add", "") == []
     assert words(malbox, "submit", "--machine", "m") == ["m1", "m2"]
     assert words(malbox, "submit", "") == []
 

@@ -71,10 +71,51 @@ def test_groups_and_machines_are_shown_and_changed(malbox: CommandLine, service:
     (machine,) = malbox("machines", "--json").records
     assert (machine["name"], machine["platform"]) == ("m1", "linux")
     assert malbox("machines").out.splitlines()[1].startswith("m1")
-    assert malbox("machines", "enable", "m1").code == 0
+    assert malbox("machines", "return", "m1").code == 0
     (stats,) = malbox("stats", "--json").records
     assert (stats["engine"]["workers"], stats["engine"]["paused"]) == (2, None)
     assert "2 workers" in malbox("stats").out
+
+
+def test_machines_are_added_changed_and_removed_while_the_engine_runs_and_are_so_at_its_next_start(
+    malbox: CommandLine, service: Serving
+) -> None:
+    kept = malbox.data / "config.machines.toml"
+    said = malbox("machines", "add", "m2", "--provider", "simulated", "--platform", "windows", "--tag", "office")
+    assert (said.code, said.out) == (
+        0,
+        f"Machine m2 is added; it serves as soon as it is proven clean. Kept in {kept}.\n",
+    )
+    assert "There is a machine m2 already." in malbox("machines", "add", "m2", "--provider", "simulated", "--platform", "x").err
+    assert malbox("machines", "edit", "m2", "tags=office,word").code == 0
+    said = malbox("machines", "show", "m2", "--json").records[0]
+    assert said["configuration"]["platform"] == "windows"
+    assert [moment["reason"] for moment in said["history"]][1] == "added by " + malbox("actions", "--json").records[0]["actor"]
+    assert malbox("machines", "show", "m3").code == 2
+    assert malbox("machines", "remove", "m1").code == 0
+    assert malbox("machines", "probe", "m3").code == 1
+    shown = malbox("config", "show").out
+    assert f"# Machine m2 was added while malbox-tui ran: {kept}." in shown
+    assert f"# Machine m1 is left out: it was removed while malbox-tui ran ({kept})." in shown
+    assert (malbox.data / "config.toml").read_text() == MACHINES
+    service.send(signal.SIGTERM)
+    assert service.ended() == 0
+    (malbox.data.parent / f"{malbox.data.name}.notify").unlink()
+    with Serving(malbox.data) as next_start:
+        next_start.until_told("READY=1")
+        (machine,) = malbox("machines", "--json").records
+        assert (machine["name"], machine["tags"]) == ("m2", ["office", "word"])
+
+
+def test_machines_of_a_configuration_that_is_read_again_are_taken_over(malbox: CommandLine, service: Serving) -> None:
+    more = MACHINES.replace("m1", "m2")
+    (malbox.data / "config.toml").write_text(more)
+    service.send(signal.SIGHUP)
+    assert service.until("machines.m1").endswith("machines.m1: (a table) → (none), now in effect.\n")
+    service.until("machines.m2")
+    names = [machine["name"] for machine in malbox("machines", "--json").records]
+    assert "m2" in names
+    assert not (malbox.data / "config.machines.toml").exists()
 
 
 def test_who_did_what_is_kept_beside_the_running_engine(malbox: CommandLine, service: Serving) -> None:
