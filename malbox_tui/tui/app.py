@@ -59,6 +59,9 @@ class MalboxApp(App[ShutdownMode]):
 
     def __init__(self, around: Surroundings) -> None:
         super().__init__(driver_class=TerminalDriver)
+        for theme in THEMES:
+            self.register_theme(theme)
+        self.theme = DARK
         self._around = around
         self.picture = LivePicture(around.notes, "configuration" if around.attachment is None else "attached")
         self.feed = Feed(around.client, self.picture, around.monotonic, around.attachment)
@@ -81,9 +84,6 @@ class MalboxApp(App[ShutdownMode]):
 
     async def on_mount(self) -> None:
         """Open the dashboard, follow the engine, and submit what the command line named."""
-        for theme in THEMES:
-            self.register_theme(theme)
-        self.theme = DARK
         await self.push_screen(self.dashboard)
         self.run_worker(self._follow(), name="feed")
         self.set_interval(1 / SHOWN_PER_SECOND, self.showing.show_frame)

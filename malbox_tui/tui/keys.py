@@ -184,7 +184,7 @@ TASK_SCREEN: tuple[Key, ...] = (
     Key("task.cancel_here", "c", "app.cancel_task", "c", "cancel", "Cancel this task (asks first)"),
     Key("task.retry_here", "r", "app.retry_task", "r", "retry", "Analyse this content again, as a new task"),
     Key("task.earlier_picture", "left", "screen.picture(-1)", "←", "", "The screenshot before the one that is shown"),
-    Key("task.later_picture", "right", "screen.picture(1)", "→", "picture", "The screenshot after it"),
+    Key("task.later_picture", "right", "screen.picture(1)", "→", "", "The screenshot after it"),
 )
 """What works on the screen of one task, besides scrolling."""
 

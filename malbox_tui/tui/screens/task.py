@@ -189,7 +189,7 @@ class TaskScreen(Screen[None]):
     async def _read_results(self, run: PluginRun) -> None:
         for reference in run.results:
             kind = _kind(run, reference)
-            if kind in (REPORT_RESULT, LOG_RESULT) and reference.path not in self._read:
+            if kind and reference.path not in self._read:
                 with suppress(Disconnected):
                     self._read[reference.path] = await self._lines_of(run, reference, is_report=kind == REPORT_RESULT)
 
@@ -207,5 +207,6 @@ class TaskScreen(Screen[None]):
 
 
 def _kind(run: PluginRun, reference: ResultRef) -> str:
-    """What a result is by its name; of a run on something else than the sample, names have a number behind them."""
-    return reference.name if not run.subject else re.sub(r"-\d+$", "", reference.name)
+    """Report, log or another result, by its name; of a run on something else than the sample that is a part of the name."""
+    parts = [reference.name] if not run.subject else re.split(r"[-._]", reference.name)
+    return next((part for part in parts if part in (REPORT_RESULT, LOG_RESULT)), "")
