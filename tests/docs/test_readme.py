@@ -82,7 +82,7 @@ def test_the_ends_by_a_time_limit_are_named() -> None:
 
 
 def test_the_configuration_in_the_readme_is_one(tmp_path: Path) -> None:
-    (example,) = re.findall(r"```toml\n(.*?)```", README, re.S)
+    example, *_ = re.findall(r"```toml\n(.*?)```", README, re.S)
     (tmp_path / "config.toml").write_text(example.replace("/srv/rules", str(tmp_path)))
     source = ConfigSource(tmp_path / "config.toml", named=True)
     assert {plugin.name for plugin in find_plugins(source.load().plugins)} == {"file-type", "yara-x"}
