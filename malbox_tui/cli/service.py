@@ -4,6 +4,7 @@
 2. Signs of life come from the engine's loop: one that hangs sends none, and the service manager starts it anew.
 3. SIGTERM drains, whatever comes after it gives back, and one more ends the process at once; so does an engine that doesn't end within
    its grace periods.
+4. Who takes the socket's file away doesn't shut the engine off: it is made again, and consoles that are attached stay.
 """
 
 from __future__ import annotations
@@ -13,14 +14,17 @@ import logging
 import os
 import signal
 import time
-from contextlib import suppress
+from collections.abc import Coroutine
+from contextlib import ExitStack, suppress
 from importlib.metadata import version
+from typing import Any
 
 from malbox_tui.cli.analyze import STOP_MARGIN_S
 from malbox_tui.cli.breakdown import engine_breakdown, first_cause
 from malbox_tui.cli.notify import Notifier
 from malbox_tui.cli.options import GlobalOptions
 from malbox_tui.cli.output import tell
+from malbox_tui.cli.rereading import read_again
 from malbox_tui.cli.service_log import LOG_NAME
 from malbox_tui.cli.text import counted, sentence
 from malbox_tui.cli.troubles import troubles_told
@@ -28,12 +32,12 @@ from malbox_tui.config.changes import changes, with_live
 from malbox_tui.config.loading import shown_path
 from malbox_tui.config.settings import Settings
 from malbox_tui.model.commands import ShutdownMode
-from malbox_tui.model.errors import EngineStopped
+from malbox_tui.model.errors import EngineStopped, SocketUnavailable
 from malbox_tui.model.overview import Overview
 from malbox_tui.model.task import FINAL_STATES, TaskState
 from malbox_tui.remote.served import Served
-from malbox_tui.remote.server import serving
-from malbox_tui.remote.socket_file import group_id, listening
+from malbox_tui.remote.server import Server, serving
+from malbox_tui.remote.socket_file import Place, group_id, listening
 from malbox_tui.runtime import EngineThread, start_engine
 
 log = logging.getLogger(__name__)
@@ -42,6 +46,8 @@ EXIT_OK = 0
 EXIT_BROKEN = 1
 BEAT_S = 10.0
 """How often the service manager is told how it goes, where it doesn't ask for it more often."""
+LOOK_S = 2.0
+"""How often it is looked whether the socket is still in its place."""
 MODES = {ShutdownMode.DRAIN: "running tasks finish", ShutdownMode.GIVE_BACK: "running attempts are given back"}
 
 
@@ -54,6 +60,8 @@ class Service:
         self._read = settings
         """What the configuration said when it was read last."""
         self._options = options
+        self._has_file = options.source.exists
+        """A configuration was read from it; one that is gone later was not meant to give the defaults."""
         self._notifier = notifier
         self._engine: EngineThread | None = None
         self._asked: ShutdownMode | None = None
@@ -79,10 +87,11 @@ class Service:
             try:
                 if self._asked is not None:
                     engine.stop(self._asked, self._drain_limit_s)
-                with listening(folders.control_socket, gid) as listener, suppress(EngineStopped):
+                with ExitStack() as places, suppress(EngineStopped):
+                    place = places.enter_context(listening(folders.control_socket, gid))
                     served = Served(engine.client, version("malbox-tui"), lambda: self._settings.intake.max_sample_bytes)
-                    async with serving(served, listener, gid):
-                        await self._live(engine)
+                    async with serving(served, place.listener, gid) as server:
+                        await self._live(engine, self._keep_place(places, place, server, gid))
             except BaseExceptionGroup as group:
                 raise first_cause(group) from None
             finally:
@@ -91,8 +100,8 @@ class Service:
                     self._end_at_once("the engine did not end in time")
         return self._conclude(engine)
 
-    async def _live(self, engine: EngineThread) -> None:
-        """Until the engine has ended."""
+    async def _live(self, engine: EngineThread, keeping: Coroutine[Any, Any, None]) -> None:
+        """Until the engine has ended; `keeping` goes on until then."""
         place = shown_path(self._options.folders.control_socket)
         tell(f"Serving at {sentence(place)}.")
         log.info("serving at %s", place)
@@ -101,19 +110,35 @@ class Service:
         async with asyncio.TaskGroup() as beside:
             beating = beside.create_task(self._beat(engine), name="signs of life")
             reloading = beside.create_task(self._reload_when_asked(engine), name="reloads")
+            kept = beside.create_task(keeping, name="place of the socket")
             await asyncio.to_thread(engine.join)
-            beating.cancel()
-            reloading.cancel()
+            for task in (beating, reloading, kept):
+                task.cancel()
 
     async def _beat(self, engine: EngineThread) -> None:
         interval_s = BEAT_S if self._notifier.watchdog_s is None else min(BEAT_S, self._notifier.watchdog_s / 3)
-        never = asyncio.Event()
         with suppress(EngineStopped):
             while True:
                 self._notifier.alive(_status(await engine.client.overview()))
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(interval_s):
-                        await never.wait()
+                await _pause(interval_s)
+
+    async def _keep_place(self, places: ExitStack, place: Place, server: Server, gid: int | None) -> None:
+        """Listen anew when the socket's file was taken away or replaced; what prevents it is told once."""
+        shown, told = shown_path(place.path), ""
+        while True:
+            await _pause(LOOK_S)
+            if place.is_kept:
+                continue
+            try:
+                place = places.enter_context(listening(place.path, gid))
+            except SocketUnavailable as error:
+                if str(error) != told:
+                    told = str(error)
+                    self._say(f"The socket {shown} was taken away, and nobody can attach any more. {told}")
+                continue
+            await server.listen(place.listener)
+            told = ""
+            self._say(f"The socket {shown} was taken away; it was made again.")
 
     # --- signals -----------------------------------------------------------------------------------------------------------------
 
@@ -153,12 +178,13 @@ class Service:
                 self._notifier.ready("Serving.")
 
     async def _reload(self, engine: EngineThread) -> None:
-        configuration = await asyncio.to_thread(self._options.source.read)
+        configuration = await read_again(self._options.source, had_file=self._has_file)
         if configuration.faults:
             for fault in configuration.faults:
                 self._say(f"The configuration was read again and is faulty: {fault}")
             self._say("Nothing was changed.")
             return
+        self._has_file = self._options.source.exists
         found = changes(self._read, configuration.settings)
         self._read = configuration.settings
         self._settings = with_live(self._settings, configuration.settings)
@@ -184,6 +210,13 @@ class Service:
     def _say(self, line: str) -> None:
         log.info("%s", line)
         tell(sentence(line))
+
+
+async def _pause(seconds: float) -> None:
+    never = asyncio.Event()
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await never.wait()
 
 
 def _status(overview: Overview) -> str:

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from uvicorn.config import Config
@@ -30,11 +30,35 @@ LEAVE_S = 2.0
 """How long answers that are under way may take when the server ends."""
 
 
+class Server:
+    """Lets those in who come to a listening socket, which may be another one later."""
+
+    def __init__(self, door: Door) -> None:
+        self._door = door
+        self._server: asyncio.Server | None = None
+
+    def connections(self) -> int:
+        """How many there are."""
+        return len(self._door.state.connections)
+
+    async def listen(self, listener: socket.socket) -> None:
+        """Let in who comes to `listener` (bound, and closed at the end), and nobody any more who comes to the one before."""
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(lambda: Connection(self._door), sock=listener, backlog=BACKLOG)
+        self.close()
+        self._server = server
+
+    def close(self) -> None:
+        """Let nobody in any more; the connections stay."""
+        if self._server is not None:
+            self._server.close()
+
+
 @asynccontextmanager
 async def serving(
     served: Served, listener: socket.socket, gid: int | None = None, bounds: Bounds | None = None
-) -> AsyncIterator[Callable[[], int]]:
-    """While entered, `listener` (bound, and closed at the end) is served; gives a function that counts the connections.
+) -> AsyncIterator[Server]:
+    """While entered, `listener` (bound, and closed at the end) is served.
 
     Root, this process's user and who is in the group `gid` may ask. At the end streams are told that the engine ends if it did; what is
     not done within `LEAVE_S` is cut. Raises `EngineStopped` when there is no engine to serve.
@@ -59,9 +83,10 @@ async def serving(
     door = Door(config, Admission(os.getuid(), gid), limits)
     async with asyncio.TaskGroup() as services:
         following = services.create_task(relay.run(), name="relay")
-        server = await asyncio.get_running_loop().create_server(lambda: Connection(door), sock=listener, backlog=BACKLOG)
+        server = Server(door)
         try:
-            yield lambda: len(door.state.connections)
+            await server.listen(listener)
+            yield server
         finally:
             server.close()
             await _leave(door)

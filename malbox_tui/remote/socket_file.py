@@ -9,9 +9,11 @@ from __future__ import annotations
 import errno
 import grp
 import os
+import re
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from malbox_tui.config.loading import shown_path
@@ -38,27 +40,48 @@ def group_id(name: str) -> int:
         raise SocketUnavailable(f"There is no group {name!r} on this host: make it, or change `group` under [serve].") from exc
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """`listener` listens at `path`, as long as nobody takes the file `inode` away from there."""
+
+    path: Path
+    listener: socket.socket
+    inode: int
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether who opens `path` gets to `listener`. True too when it can't be told."""
+        try:
+            return self.path.stat(follow_symlinks=False).st_ino == self.inode
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError:
+            return True
+
+
 @contextmanager
-def listening(path: Path, gid: int | None = None) -> Iterator[socket.socket]:
+def listening(path: Path, gid: int | None = None) -> Iterator[Place]:
     """A socket that listens at `path` while entered: for this user alone, or for the group `gid` too.
 
-    A file that a dead server left is replaced. For a group its folder is opened too, so far that it can be passed through. Raises
-    `SocketUnavailable`, also when a living server has the path.
+    A socket that a dead server left is replaced, and what it left beside it goes. For a group its folder is opened too, so far that it
+    can be passed through. Raises `SocketUnavailable`, also when a living server has the path, or it is no socket's.
     """
     try:
         with _short_name(path) as name:
+            _refuse_foreign(path, name)
             _refuse_living(path, name)
             listener = _placed(path, name, gid)
-            own = name.stat(follow_symlinks=False).st_ino
+            place = Place(path, listener, name.stat(follow_symlinks=False).st_ino)
+            _clear_away(name)
     except OSError as exc:
         remedy = _REMEDIES.get(exc.errno or 0, "")
         raise SocketUnavailable(f"The socket {shown_path(path)} can't be made: {exc.strerror or exc}. {remedy}".strip()) from exc
     try:
-        yield listener
+        yield place
     finally:
         listener.close()
         with suppress(OSError):
-            if path.stat(follow_symlinks=False).st_ino == own:
+            if path.stat(follow_symlinks=False).st_ino == place.inode:
                 path.unlink()
 
 
@@ -82,15 +105,40 @@ def _short_name(path: Path) -> Iterator[Path]:
         os.close(folder)
 
 
-def _refuse_living(path: Path, name: Path) -> None:
+def _refuse_foreign(path: Path, name: Path) -> None:
+    """Nothing but a socket is ever replaced: whatever else has that name is somebody's."""
+    try:
+        if name.is_socket() or not os.path.lexists(name):
+            return
+    except OSError:  # whatever that is shows when the socket is made
+        return
+    raise SocketUnavailable(f"{shown_path(path)} is no socket, but has the name of one that is needed. Move it away.")
+
+
+def _is_living(name: Path) -> bool:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.setblocking(False)
         try:
             probe.connect(str(name))
         except (FileNotFoundError, ConnectionRefusedError):
-            return
+            return False
         except BlockingIOError:
             pass  # its backlog is full: it lives
+    return True
+
+
+def _clear_away(name: Path) -> None:
+    """Remove what servers that were killed while they placed their sockets left beside `name`."""
+    unplaced = re.compile(rf"{re.escape(name.name)}\.[0-9]+")
+    with suppress(OSError):
+        for left in name.parent.iterdir():
+            if unplaced.fullmatch(left.name) and left.is_socket() and not _is_living(left):
+                left.unlink(missing_ok=True)
+
+
+def _refuse_living(path: Path, name: Path) -> None:
+    if not _is_living(name):
+        return
     problem = f"Another server answers at {shown_path(path)}. Stop it, or choose another folder with --data-dir."
     raise SocketUnavailable(problem)
 

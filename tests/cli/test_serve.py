@@ -74,6 +74,43 @@ def test_a_faulty_configuration_at_the_start_is_wrong_usage(data: Path) -> None:
         assert service.ended() == 2
 
 
+def test_a_configuration_that_is_gone_is_not_taken_for_the_defaults(data: Path) -> None:
+    (data / "config.toml").write_text("[general]\nmax_workers = 7\n")
+    with Serving(data) as service:
+        service.until_told("READY=1")
+        (data / "config.toml").unlink()
+        service.send(signal.SIGHUP)
+        assert "an empty one stands for the defaults" in service.until("is faulty: ")
+        assert asked(data, "/v1/overview")["groups"][0]["max_workers"] == 7
+
+
+def test_a_configuration_that_can_not_be_read_to_its_end_holds_up_nothing(data: Path) -> None:
+    with Serving(data) as service:
+        service.until_told("READY=1")
+        os.mkfifo(data / "config.toml")
+        service.send(signal.SIGHUP)
+        service.until_told("RELOADING=1")
+        service.send(signal.SIGTERM)
+        assert service.ended() == 0
+
+
+def test_a_socket_that_was_taken_away_is_made_again(data: Path) -> None:
+    with Serving(data) as service:
+        service.until_told("READY=1")
+        with connected(data / "control.sock"):
+            (data / "control.sock").unlink()
+            service.until("it was made again")
+            assert asked(data, "/health")["pid"] == service.process.pid
+            (data / "control.sock").unlink()
+            (data / "control.sock").mkdir()
+            service.until("nobody can attach any more")
+            (data / "control.sock").rmdir()
+            service.until("it was made again")
+        service.send(signal.SIGTERM)
+        assert service.ended() == 0
+    assert not (data / "control.sock").exists()
+
+
 def test_a_second_one_says_who_holds_the_folder(data: Path) -> None:
     with Serving(data) as first:
         first.until_told("READY=1")

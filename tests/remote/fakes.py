@@ -117,10 +117,10 @@ class Scene:
 async def serving_script(script: Script, folder: Path, bounds: Bounds | None = None) -> AsyncIterator[Scene]:
     """`script` served in `folder`."""
     path = folder / "control.sock"
-    with listening(path) as listener:
-        async with serving(Served(script, "1", lambda: 1 << 30), listener, bounds=bounds) as connections:
+    with listening(path) as place:
+        async with serving(Served(script, "1", lambda: 1 << 30), place.listener, bounds=bounds) as server:
             await script.until_followed()
-            scene = Scene(path, connections)
+            scene = Scene(path, server.connections)
             try:
                 yield scene
             finally:

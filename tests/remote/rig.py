@@ -125,9 +125,9 @@ async def served(
     thread = engine_in(folders, runner or ScriptedRunner(), settings)
     try:
         what = Served(thread.client, "1.2.3", lambda: settings.intake.max_sample_bytes)
-        with listening(folders.control_socket) as listener:
-            async with serving(what, listener, bounds=bounds) as connections:
-                yield ServerRig(folders, thread, connections)
+        with listening(folders.control_socket) as place:
+            async with serving(what, place.listener, bounds=bounds) as server:
+                yield ServerRig(folders, thread, server.connections)
     finally:
         thread.stop(ShutdownMode.GIVE_BACK)
         await asyncio.to_thread(thread.join)

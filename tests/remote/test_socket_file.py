@@ -9,12 +9,17 @@ import shutil
 import socket
 import stat
 import subprocess
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from malbox_tui.model.errors import SocketUnavailable
+from malbox_tui.remote.served import Served
+from malbox_tui.remote.server import serving
 from malbox_tui.remote.socket_file import connected, group_id, listening
+from tests.remote.asker import Asker
 from tests.remote.fakes import Script, serving_script
 from tests.remote.test_server_connections import asked_as, open_the_way
 
@@ -77,6 +82,48 @@ def test_one_that_another_took_over_meanwhile_is_left_alone(path: Path) -> None:
     assert path.read_text() == "another's"
 
 
+@pytest.mark.parametrize("make", [Path.mkdir, Path.touch, lambda path: path.symlink_to("elsewhere")])
+def test_what_is_no_socket_is_never_replaced(path: Path, make: Callable[[Path], None]) -> None:
+    make(path)
+    was = path.lstat()
+    with pytest.raises(SocketUnavailable, match=r"is no socket.*Move it away"), listening(path):
+        pass
+    assert path.lstat() == was
+
+
+def test_what_one_left_that_was_killed_before_it_listened_goes(path: Path) -> None:
+    left, other = path.with_name("control.sock.4711"), path.with_name("control.sock.bak")
+    for name in (left, other):
+        with socket.socket(socket.AF_UNIX) as dead:
+            dead.bind(str(name))
+    with listening(path):
+        assert not left.exists()
+    assert other.exists()
+
+
+def test_it_is_noticed_when_the_file_is_taken_away_or_another(path: Path) -> None:
+    with listening(path) as place:
+        assert place.is_kept
+        path.unlink()
+        assert not place.is_kept
+        path.touch()
+        assert not place.is_kept
+
+
+async def test_a_server_goes_on_at_another_place_with_the_connections_it_has(tmp_path: Path) -> None:
+    path = tmp_path / "control.sock"
+    with ExitStack() as places:
+        place = places.enter_context(listening(path))
+        async with serving(Served(Script(), "1", lambda: 1), place.listener) as server:
+            before = await Asker.connect(path)
+            path.unlink()
+            await server.listen(places.enter_context(listening(path)).listener)
+            after = await Asker.connect(path)
+            for asker in (before, after):
+                assert (await asker.ask("GET", "/health")).status == 200
+                asker.cut()
+
+
 def test_a_folder_with_a_long_path_will_do(tmp_path: Path) -> None:
     folder = tmp_path / ("a" * 100) / ("b" * 100) / ("c" * 100)
     folder.mkdir(parents=True)
@@ -119,14 +166,11 @@ async def test_a_member_of_the_group_is_served_and_sees_nothing_else(path: Path)
     """65533 is no user; 65534 the group."""
     import asyncio
 
-    from malbox_tui.remote.served import Served
-    from malbox_tui.remote.server import serving
-
     secret = path.parent / "malbox.sqlite3"
     secret.write_text("secret")
     secret.chmod(0o600)
-    with listening(path, 65534) as listener:
-        async with serving(Served(Script(), "1", lambda: 1), listener, 65534):
+    with listening(path, 65534) as place:
+        async with serving(Served(Script(), "1", lambda: 1), place.listener, 65534):
             open_the_way(path.parent.parent)
             assert b'"status":"ok"' in await asyncio.to_thread(asked_as, 65533, 65534, path)
             assert await asyncio.to_thread(asked_as, 65533, 65532, path) == b""

@@ -1,0 +1,46 @@
+"""A configuration that is read again while an engine runs."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from malbox_tui.cli.rereading import read_again
+from malbox_tui.config.loading import ConfigSource
+from malbox_tui.config.settings import Settings
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> ConfigSource:
+    return ConfigSource(tmp_path / "config.toml", named=False)
+
+
+async def test_what_it_says_now_is_read(source: ConfigSource) -> None:
+    source.path.write_text("[general]\nmax_workers = 7\n")
+    assert (await read_again(source, had_file=False)).settings.general.max_workers == 7
+
+
+async def test_one_that_never_was_there_is_the_defaults(source: ConfigSource) -> None:
+    assert (await read_again(source, had_file=False)).settings == Settings()
+
+
+async def test_one_that_is_gone_is_a_fault(source: ConfigSource) -> None:
+    (fault,) = (await read_again(source, had_file=True)).faults
+    assert "the file is gone" in str(fault)
+
+
+async def test_one_that_has_no_end_is_a_fault(source: ConfigSource) -> None:
+    os.mkfifo(source.path)
+    (fault,) = (await read_again(source, had_file=True, limit_s=0.01)).faults
+    assert "could not be read within 0.01 s" in str(fault)
+
+
+async def test_what_breaks_reading_breaks_who_asked(source: ConfigSource, monkeypatch: pytest.MonkeyPatch) -> None:
+    def break_down(_: ConfigSource) -> None:
+        raise LookupError("no such key")
+
+    monkeypatch.setattr(ConfigSource, "read", break_down)
+    with pytest.raises(LookupError, match="no such key"):
+        await read_again(source, had_file=False)
