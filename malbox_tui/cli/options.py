@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,12 +30,19 @@ def enum_value(name: str) -> str:
     return name.lower()
 
 
+LARGEST = 2**53 - 1
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+
+
 def whole_number(type_: Any, tokens: Sequence[Token]) -> int:
-    """A converter that takes nothing but a whole number (cyclopts itself would cut 1.5 to 1)."""
-    try:
-        return int(tokens[0].value)
-    except ValueError:
-        raise ValueError(f'"{tokens[0].value}" is not a whole number.') from None
+    """A converter that takes nothing but a whole number in plain digits (cyclopts itself would cut 1.5 to 1), and none that no store
+    and no JSON reader can hold."""
+    text = tokens[0].value
+    if _WHOLE.fullmatch(text) is None:
+        raise ValueError(f'"{text}" is not a whole number.')
+    if len(text) > len(str(LARGEST)) + 1 or abs(int(text)) > LARGEST:
+        raise ValueError(f'"{text}" is too large.')
+    return int(text)
 
 
 FLAG = Parameter(negative=(), show_default=False)

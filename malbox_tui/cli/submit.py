@@ -6,6 +6,7 @@ import asyncio
 import os
 import sys
 import time
+from collections.abc import Callable
 from typing import Annotated
 
 import msgspec
@@ -15,7 +16,7 @@ from malbox_tui.cli.audience import JsonReporter, TableReporter
 from malbox_tui.cli.command_records import accepted_record
 from malbox_tui.cli.engine_door import Door, NoEngine, own_origin, running_engine, some_engine, usable_settings
 from malbox_tui.cli.options import FLAG, GlobalOptions
-from malbox_tui.cli.output import tell, write_line, write_record
+from malbox_tui.cli.output import OutputClosed, tell, write_line, write_record
 from malbox_tui.cli.paths import is_missing, nothing_there
 from malbox_tui.cli.progress import progress_on_stderr
 from malbox_tui.cli.records import duplicate_record, refused_record
@@ -74,10 +75,13 @@ async def _submit(
     from malbox_tui.runtime import login_name, open_intake
 
     own = msgspec.structs.replace(asked, actor=login_name(), origin=own_origin())
+    printed = _Printed(_write_record if as_json else _write_line)
     async with some_engine(options, settings) as door:
         offers = open_intake(settings, options.folders).offers(paths)
-        account = await door.client.submit(offers, own, _write_record if as_json else _write_line)
+        account = await door.client.submit(offers, own, printed)
     tell(_in_words(account, door, options))
+    if printed.failure is not None:
+        raise printed.failure
     return _exit_code(account)
 
 
@@ -106,6 +110,21 @@ async def _submit_and_wait(
         tell("malbox-tui: There is no file in what was given; nothing was accepted.")
         return EXIT_NOTHING_ACCEPTED
     return tally.exit_code()
+
+
+class _Printed:
+    """Receipts, printed as they come. That nobody takes them keeps nothing from being handed in; it is told at the end."""
+
+    def __init__(self, write: Callable[[Receipt], None]) -> None:
+        self._write = write
+        self.failure: OutputClosed | None = None
+
+    def __call__(self, receipt: Receipt) -> None:
+        if self.failure is None:
+            try:
+                self._write(receipt)
+            except OutputClosed as failure:
+                self.failure = failure
 
 
 def _write_record(receipt: Receipt) -> None:

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from malbox_tui.cli import task_orders
+from malbox_tui.cli import submit, task_orders
+from malbox_tui.cli.output import OutputClosed
 from malbox_tui.config.folders import DataFolders
 from malbox_tui.store.folder_lock import FolderLock
 from tests.cli.command_line import CommandLine
@@ -29,6 +30,19 @@ def test_samples_wait_in_the_store_for_the_next_start(malbox: CommandLine) -> No
     assert "2 tasks added, 1 refused. No engine is served here: `malbox-tui serve --data-dir" in said.err
     tasks = malbox("tasks", "--json").records
     assert [(task["state"], task["priority"]) for task in tasks] == [("pending", 7), ("pending", 7)]
+
+
+def test_that_nobody_takes_the_receipts_keeps_no_sample_out_and_is_told(
+    malbox: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def closed(_: object) -> None:
+        raise OutputClosed("no room")
+
+    monkeypatch.setattr(submit, "write_record", closed)
+    said = malbox("submit", "--json", malbox.sample("a"), malbox.sample("b"))
+    assert said.code == 1
+    assert "can't be written to stdout: no room" in said.err
+    assert malbox.states() == {1: "pending", 2: "pending"}
 
 
 def test_a_sample_that_is_known_is_taken_once(malbox: CommandLine) -> None:
@@ -148,6 +162,12 @@ def test_the_store_is_counted(malbox: CommandLine) -> None:
         ["workers"],
         ["machines"],
         ["machines", "disable", "m1"],
+        ["machines", "return", "m1"],
+        ["machines", "probe", "m1"],
+        ["machines", "remove", "m1"],
+        ["machines", "show", "m1"],
+        ["machines", "edit", "m1", "tags=office"],
+        ["machines", "add", "m9", "--provider", "simulated", "--platform", "linux"],
         ["resize", "--max", "2"],
         ["pause"],
         ["resume"],
@@ -204,10 +224,19 @@ def test_a_socket_that_a_dead_server_left_is_no_engine(malbox: CommandLine) -> N
         (["retry", "9-3"], "ends before it begins"),
         (["priority", "x", "1"], '"x" is not a whole number.'),
         (["priority", "1.5", "1"], '"1.5" is not a whole number.'),
+        (["priority", "1_0", "1"], '"1_0" is not a whole number.'),
+        (["resize", "--min", "\u0663"], "is not a whole number."),
+        (["events", "--limit", "9" * 5000], "is too large."),
+        (["actions", "--limit", str(2**53)], "is too large."),
         (["priority"], "N"),
         (["resize"], "Say --min, --max, or both."),
         (["resize", "--max", "-1"], "--max"),
-        (["machines", "destroy", "m1"], '"disable"'),
+        (["machines", "destroy", "m1"], "`malbox-tui machines` has no command 'destroy'. There are: show, add,"),
+        (["machines", "prob", "m1"], "Did you mean `malbox-tui machines probe`?"),
+        (["machines", "add", "m1", "--platform", "linux"], "uri: missing."),
+        (["machines", "add"], "NAME"),
+        (["machines", "edit"], "NAME"),
+        (["machines", "remove"], "Say which machines"),
         (["machines", "disable"], "Say which machines"),
         (["events", "--limit", "-1"], "--limit"),
         (["drain", "--within", "-1"], "--within"),
