@@ -60,8 +60,8 @@ def show(*, options: GlobalOptions | None = None) -> int:
         raise configuration.faults[0]
     origin = f"From {source.shown}" if source.exists else f"The defaults; there is no {source.shown}"
     write_line(f"# {origin}.")
-    for note in configuration.notes:
-        write_line(f"# {note}")
+    for note in (*configuration.notes, *map(str, configuration.doubles)):
+        write_line(f"# {sentence(note)}")
     write_line("")
     write_line(as_toml(configuration.settings).rstrip("\n"))
     return 0
