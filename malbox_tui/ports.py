@@ -313,7 +313,7 @@ class PluginJob:
 
     `kept_out` maps plugins that don't take part in this task to the reason, a sentence. `timeout_s` is how long the plugins may take
     together; who keeps to it is whoever speaks through the stop signal. `subject` is what is looked at, for a person, when it isn't the
-    task's sample but something that was collected of its run; results then have names of their own.
+    task's sample but something that was collected of its run; results then lie apart from those on the sample.
     """
 
     task_id: int

@@ -45,6 +45,7 @@ def task_record(row: TaskRecord, results: PurePath) -> Record:
         "finished_at": timestamp(task.finished_at),
         "timeout_s": task.timeout_s,
         "enforce_timeout": task.enforce_timeout,
+        "run": {"arguments": [visible(text) for text in task.run.arguments], "memory_dump": task.run.memory_dump},
         "stages": {name: round(seconds, 6) for name, seconds in task.stages.items()},
         "verdict": _verdict(task.verdict),
         "plugins": [_plugin(run, results) for run in task.plugins],
@@ -107,6 +108,7 @@ def _plugin(run: PluginRun, results: PurePath) -> Record:
     return {
         "name": visible(run.name),
         "version": visible(run.version),
+        "subject": visible(run.subject),
         "status": run.status.value,
         "seconds": round(run.seconds, 6),
         "reason": sentence(run.reason),

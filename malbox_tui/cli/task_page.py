@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from pathlib import PurePath
 
@@ -42,6 +43,8 @@ def _task_fields(task: Task) -> list[tuple[str, str]]:
         ("priority", str(task.priority)),
         ("attempts", str(task.attempts) + (f" ({task.crashes} crashed)" if task.crashes else "")),
         ("time limit", _time_limit(task)),
+        ("arguments", " ".join(visible(shlex.quote(argument)) for argument in task.run.arguments)),
+        ("memory", "is kept when its sample has ended" if task.run.memory_dump else ""),
         ("retry of", str(task.retry_of) if task.retry_of is not None else ""),
         ("worker", visible(task.worker or "")),
         ("machine", visible(task.machine or "")),
@@ -74,7 +77,8 @@ def _size(size_bytes: int) -> str:
 
 
 def _plugin_lines(run: PluginRun, results: PurePath) -> Iterator[str]:
-    yield f"Plugin {visible(run.name)} {visible(run.version)}: {run.status.value.replace('_', ' ')} in {duration(run.seconds)}"
+    on = f" on {visible(run.subject)}" if run.subject else ""
+    yield f"Plugin {visible(run.name)} {visible(run.version)}{on}: {run.status.value.replace('_', ' ')} in {duration(run.seconds)}"
     fields = [("verdict", _verdict(run.verdict)), ("reason", sentence(run.reason))]
     yield from _fields([(label, text) for label, text in fields if text])
     for result in run.results:

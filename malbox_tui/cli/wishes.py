@@ -10,7 +10,7 @@ from cyclopts.validators import Number
 
 from malbox_tui.cli.options import FLAG, whole_number
 from malbox_tui.model.submission import SubmissionOptions
-from malbox_tui.model.task import RequirementClass
+from malbox_tui.model.task import RequirementClass, RunOptions
 
 
 @Parameter(name="*", group="Options of the tasks")
@@ -37,6 +37,13 @@ class Wishes:
     """Run it in a machine with this tag; may be given more than once."""
     machine: Annotated[str | None, Parameter(metavar="NAME")] = None
     """Run it in this machine and no other."""
+    argument: Annotated[
+        tuple[str, ...], Parameter(metavar="TEXT", negative=(), show_default=False, allow_leading_hyphen=True)
+    ] = ()
+    """Give the sample this argument when it is started in its machine, as it is: no shell reads it. May be given more than once, in
+    order."""
+    memory: Annotated[bool, FLAG] = False
+    """Keep the memory of the machine, as it is when the sample has ended or its time is over."""
     hold: Annotated[bool, FLAG] = False
     """Keep tasks that nothing in the configuration could serve, instead of refusing them."""
 
@@ -50,5 +57,6 @@ class Wishes:
             enforce_timeout=self.enforce_timeout,
             again=self.again,
             hold=self.hold,
+            run=RunOptions(self.argument, self.memory),
             requires=RequirementClass(task_type, requires.platform, requires.arch, requires.tags, requires.pin),
         )

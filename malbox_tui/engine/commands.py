@@ -208,6 +208,7 @@ class CommandDesk:
                 priority=task.priority,
                 timeout_s=task.timeout_s,
                 enforce_timeout=task.enforce_timeout,
+                run=task.run,
                 requires=requires,
                 retry_of=task_id,
             )

@@ -18,9 +18,12 @@ from malbox_tui.engine.queue import MAX_PRIORITY
 from malbox_tui.engine.waiting import WaitingRoom
 from malbox_tui.model.errors import RefusedContent, StoreError
 from malbox_tui.model.submission import Accepted, Account, Duplicate, Offer, Receipt, Refusal, Refused, SubmissionOptions
+from malbox_tui.model.task import RunOptions
 from malbox_tui.ports import Clock, NewTask, Quarantine, StoredContent
 
 STORES_AT_ONCE = 4
+MOST_ARGUMENTS = 100
+MOST_ARGUMENT_CHARACTERS = 4096
 
 
 class SubmissionDesk:
@@ -93,6 +96,11 @@ class SubmissionDesk:
         if options.enforce_timeout and not options.requires.needs_machine:
             problem = f"A {options.requires.task_type} task needs no machine, so there is none to watch for its whole timeout."
             return Refusal("nonsense", problem)
+        if (asked := _asks_of_guest(options.run)) and not options.requires.needs_machine:
+            problem = f"A {options.requires.task_type} task needs no machine, so {asked}."
+            return Refusal("nonsense", problem)
+        if (too_much := _too_much(options.run)) is not None:
+            return Refusal("nonsense", too_much)
         if (nonsense := self._waiting.nonsense(options.requires)) is not None:
             return Refusal("nonsense", nonsense)
         if not options.hold and (impossible := self._waiting.impossible(options.requires)) is not None:
@@ -127,6 +135,7 @@ class SubmissionDesk:
             enforce_timeout=options.requires.needs_machine and self._enforces(options),
             requires=options.requires,
             again=options.again,
+            run=options.run,
         )
         try:
             added = await self._lifecycle.create(new)
@@ -135,3 +144,20 @@ class SubmissionDesk:
         if added.created:
             return Accepted(offer.name, kept.sha256, kept.size_bytes, added.task.id)
         return Duplicate(offer.name, kept.sha256, kept.size_bytes, added.task.id, added.task.state)
+
+
+def _asks_of_guest(run: RunOptions) -> str:
+    """What can't be done without a machine, in words; empty: nothing is asked."""
+    if run.arguments:
+        return "there is nothing to give arguments to"
+    return "there is no memory to dump" if run.memory_dump else ""
+
+
+def _too_much(run: RunOptions) -> str | None:
+    if len(run.arguments) > MOST_ARGUMENTS:
+        return f"{len(run.arguments)} arguments for a sample: {MOST_ARGUMENTS} are the most."
+    if any(len(argument) > MOST_ARGUMENT_CHARACTERS for argument in run.arguments):
+        return f"An argument for a sample has more than {MOST_ARGUMENT_CHARACTERS} characters."
+    if any("\0" in argument for argument in run.arguments):
+        return "An argument for a sample holds a NUL, which no program can be given."
+    return None

@@ -31,7 +31,9 @@ class Member:
         self.parts = {plugin.name: Part(self, plugin, around) for plugin in plugins if plugin.name not in kept_out}
         self._member = member
         self._skipped = [
-            _account(plugin, PluginStatus.SKIPPED, kept_out[plugin.name]) for plugin in plugins if plugin.name in kept_out
+            _account(plugin, PluginStatus.SKIPPED, kept_out[plugin.name], member.job.subject)
+            for plugin in plugins
+            if plugin.name in kept_out
         ]
         self._workers = 0
         self._error: MalboxError | None = None
@@ -127,7 +129,7 @@ class Part:
         elif self._started:
             self._end(stopped(reason), 0.0)
         else:
-            self.run = _account(self._plugin, status_of(reason), "it was not started")
+            self.run = _account(self._plugin, status_of(reason), "it was not started", self.job.subject)
             self._over()
 
     def end(self, ending: Ending, seconds: float, tray: ResultTray) -> None:
@@ -148,6 +150,7 @@ class Part:
             results=() if tray is None else tray.results,
             verdict=None if tray is None else tray.verdict,
             reason=ending.reason,
+            subject=self.job.subject,
         )
         told = PluginStopped(task_id=self.job.task_id, plugin=self._plugin.name, status=ending.status, seconds=seconds)
         self._around.on_news(told)
@@ -163,6 +166,6 @@ class Part:
         self._member.tell_if_over()
 
 
-def _account(plugin: HostPlugin, status: PluginStatus, reason: str) -> PluginRun:
+def _account(plugin: HostPlugin, status: PluginStatus, reason: str, subject: str) -> PluginRun:
     """Of a run that did not take place."""
-    return PluginRun(plugin.name, plugin.version, status, 0.0, reason=reason)
+    return PluginRun(plugin.name, plugin.version, status, 0.0, reason=reason, subject=subject)

@@ -48,6 +48,8 @@ class ResultTray:
         self._around = around
         self._job = job
         self._plugin = plugin
+        # What isn't of the task's sample lies in a folder of its own.
+        self._folder = f"{plugin}.{job.sample_name}" if job.subject else plugin
         self._room = room
         self._arriving: _Arriving | None = None
         self._begun = 0
@@ -162,6 +164,6 @@ class ResultTray:
 
     def _writer(self, name: str, format: str) -> ResultWriter:
         try:
-            return self._around.results.begin(self._job.task_id, self._job.token, self._plugin, name, format)
+            return self._around.results.begin(self._job.task_id, self._job.token, self._folder, name, format)
         except ValueError as exc:
             raise BadResult(f"{shortened(name, 80)!r} can't be the name of a result") from exc

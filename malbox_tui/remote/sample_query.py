@@ -1,8 +1,8 @@
 """The query of an upload: the sample's name, where it came from, and what is asked of it.
 
-`name` and `origin` are bytes, percent-encoded. The others are the fields of `SubmissionOptions` and of its `requires`, by their own
-names, except that each tag is a `tag` and the pinned machine is `machine`; what is left out has its default. Numbers and true or false
-are written as in JSON.
+`name` and `origin` are bytes, percent-encoded. The others are the fields of `SubmissionOptions`, of its `requires` and of its `run`, by
+their own names, except that each tag is a `tag`, each argument an `argument`, and the pinned machine is `machine`; what is left out has
+its default. Numbers and true or false are written as in JSON.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ import msgspec
 from malbox_tui.model.errors import MalboxError
 from malbox_tui.model.sample import SampleName
 from malbox_tui.model.submission import SubmissionOptions
-from malbox_tui.model.task import RequirementClass
+from malbox_tui.model.task import RequirementClass, RunOptions
 
 MAX_NAME_BYTES = 4096
 """A name or an origin that is longer is refused (PATH_MAX of Linux)."""
 
+Argument = Annotated[str, msgspec.Meta(max_length=4096)]
 Word = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 
 
@@ -37,6 +38,8 @@ class SampleQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     tag: Annotated[tuple[Word, ...], msgspec.Meta(max_length=100)] = ()
     machine: Word | None = None
     avoid: Annotated[tuple[Word, ...], msgspec.Meta(max_length=100)] = ()
+    argument: Annotated[tuple[Argument, ...], msgspec.Meta(max_length=100)] = ()
+    memory_dump: bool = False
 
     def options(self) -> SubmissionOptions:
         """The same as an engine takes it."""
@@ -54,11 +57,12 @@ class SampleQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
                 pin=self.machine,
                 avoid=self.avoid,
             ),
+            run=RunOptions(self.argument, self.memory_dump),
         )
 
 
 _DEFAULTS = SampleQuery()
-_LISTS = ("tag", "avoid")
+_LISTS = ("tag", "avoid", "argument")
 
 
 def sample_query(name: SampleName, options: SubmissionOptions) -> str:
@@ -76,6 +80,8 @@ def sample_query(name: SampleName, options: SubmissionOptions) -> str:
         tag=requires.tags,
         machine=requires.pin,
         avoid=requires.avoid,
+        argument=options.run.arguments,
+        memory_dump=options.run.memory_dump,
     )
     pairs = [("name", name.name), *([("origin", name.origin)] if name.origin else [])]
     for field in SampleQuery.__struct_fields__:

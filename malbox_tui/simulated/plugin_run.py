@@ -120,12 +120,12 @@ def concluded(
         results = (_report(plugin, place, job, verdict),)
         place.on_news(PluginResultAvailable(task_id=job.task_id, plugin=plugin.name, result_name=REPORT_RESULT))
     place.on_news(PluginStopped(task_id=job.task_id, plugin=plugin.name, status=ending.status, seconds=seconds))
-    return PluginRun(plugin.name, plugin.version, ending.status, seconds, results, verdict, ending.reason)
+    return PluginRun(plugin.name, plugin.version, ending.status, seconds, results, verdict, ending.reason, job.subject)
 
 
-def not_run(plugin: SimulatedPlugin, reason: str) -> PluginRun:
+def not_run(plugin: SimulatedPlugin, reason: str, subject: str = "") -> PluginRun:
     """The account of a run that a stop prevented."""
-    return PluginRun(plugin.name, plugin.version, _status_of(reason), 0.0, reason="it was not started")
+    return PluginRun(plugin.name, plugin.version, _status_of(reason), 0.0, reason="it was not started", subject=subject)
 
 
 def skipped(plugins: Sequence[SimulatedPlugin], job: PluginJob) -> list[PluginRun]:
@@ -205,10 +205,11 @@ def _verdict(plugin: SimulatedPlugin, world: World, content: bytes) -> Verdict |
 
 def _report(plugin: SimulatedPlugin, place: PluginPlace, job: PluginJob, verdict: Verdict | None) -> ResultRef:
     report = msgspec.json.encode(Report(plugin=PluginIdentity(plugin.name, plugin.version), summary="simulated", verdict=verdict))
+    folder = f"{plugin.name}.{job.sample_name}" if job.subject else plugin.name
     if place.results is None:
-        path = f"{job.task_id}/{job.token}/{plugin.name}/{REPORT_RESULT}"
+        path = f"{job.task_id}/{job.token}/{folder}/{REPORT_RESULT}"
         return ResultRef(REPORT_RESULT, "json", len(report), hashlib.sha256(report).hexdigest(), path)
-    writer = place.results.begin(job.task_id, job.token, plugin.name, REPORT_RESULT, "json")
+    writer = place.results.begin(job.task_id, job.token, folder, REPORT_RESULT, "json")
     try:
         writer.write(report)
         return writer.commit()

@@ -148,7 +148,9 @@ class SimulatedRunner:
         self._begin(bench, job)
         taking_part = [plugin for plugin in self._plugins if plugin.name not in job.kept_out]
         if stop.reason is not None:
-            return Findings((*(not_run(plugin, stop.reason) for plugin in taking_part), *skipped(self._plugins, job)))
+            return Findings(
+                (*(not_run(plugin, stop.reason, job.subject) for plugin in taking_part), *skipped(self._plugins, job))
+            )
         if self._strikes(Fault.BENCH_BREAKS, bench.name):
             await self._world.take(self._era, self._world.durations.disk)
             raise StoreError(_UNWRITABLE)

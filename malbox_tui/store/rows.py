@@ -18,19 +18,20 @@ from malbox_tui.model.events import Event, EventBody, Position
 from malbox_tui.model.queries import TaskRecord
 from malbox_tui.model.report import Identification, PluginRun, Verdict
 from malbox_tui.model.sample import Sample, SampleName
-from malbox_tui.model.task import EndedBy, Outcome, RequirementClass, Task, TaskState
+from malbox_tui.model.task import EndedBy, Outcome, RequirementClass, RunOptions, Task, TaskState
 from malbox_tui.ports import PendingEntry
 
 Row = Sequence[Any]
 T = TypeVar("T")
 
-TASK_WIDTH = 25
+TASK_WIDTH = 26
 """How many columns a task has."""
 MOVE_WIDTH = 23
 """How many values a move has."""
 ACTION_WIDTH = 8
 """How many columns an action has."""
 
+_USUAL_RUN = RunOptions()
 _DEMANDLESS = structs.asdict(RequirementClass())
 
 _encode = msgspec.json.Encoder().encode
@@ -55,6 +56,16 @@ def json_text(value: object) -> str:
 def _requires_text(requires: RequirementClass) -> str:
     """What it demands as JSON text; what it doesn't is left out, so that the row of a task without demands is a fifth shorter."""
     return json_text({name: value for name, value in structs.asdict(requires).items() if value != _DEMANDLESS[name]})
+
+
+def _run_text(run: RunOptions) -> str:
+    """As JSON text; what is as usual is left out."""
+    return "{}" if run == _USUAL_RUN else json_text(run)
+
+
+@lru_cache(maxsize=256)
+def _run_options(text: str) -> RunOptions:
+    return msgspec.json.decode(text, type=RunOptions)
 
 
 def _movable(task: Task) -> tuple[Any, ...]:
@@ -92,6 +103,7 @@ def row_of_task(task: Task) -> tuple[Any, ...]:
         task.created_at,
         *_movable(task),
         task.enforce_timeout,
+        _run_text(task.run),
     )
 
 
@@ -143,6 +155,7 @@ def task_of(row: Row) -> Task:
         plugins=_plugins(row[22]),
         machine=row[23],
         enforce_timeout=bool(row[24]),
+        run=_run_options(row[25]),
     )
 
 

@@ -26,7 +26,7 @@ from malbox_tui.model.events import (
 from malbox_tui.model.queries import MAX_ROWS, TaskFilter, TaskQuery, TaskSort
 from malbox_tui.model.report import Identification
 from malbox_tui.model.sample import SampleName
-from malbox_tui.model.task import EndedBy, RequirementClass, Task, TaskState, Trigger, ended_while_pending
+from malbox_tui.model.task import EndedBy, RequirementClass, RunOptions, Task, TaskState, Trigger, ended_while_pending
 from malbox_tui.model.task import claimed as claimed_in_the_model
 from malbox_tui.ports import Change, Store
 from malbox_tui.simulated.store import FaultyStore
@@ -233,6 +233,15 @@ async def test_an_added_task_is_pending_and_holds_what_was_asked(store: Store) -
         stage_since=NOON,
     )
     assert await stored(store, 1) == result.task
+
+
+async def test_how_a_sample_is_run_is_kept_on_all_its_ways(store: Store) -> None:
+    asked = RunOptions(("-x", "", "a \u2028 b"), memory_dump=True)
+    task = await claimed(store, await added(store, run=asked))
+    assert task.run == asked
+    assert [row.run for row in await store.owned()] == [asked]
+    assert (await stored(store, task.id)).run == asked
+    assert (await added(store, "other")).run == RunOptions()
 
 
 async def test_adding_is_told_with_the_escaped_name(store: Store, told: Told) -> None:

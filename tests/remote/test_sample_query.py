@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from malbox_tui.model.errors import MalboxError
 from malbox_tui.model.sample import SampleName
 from malbox_tui.model.submission import SubmissionOptions
-from malbox_tui.model.task import RequirementClass
+from malbox_tui.model.task import RequirementClass, RunOptions
 from malbox_tui.remote.sample_query import parse_sample_query, sample_query
 
 words = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
@@ -23,9 +23,11 @@ words = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=2
     enforce=st.none() | st.booleans(),
     flags=st.tuples(st.booleans(), st.booleans()),
     tags=st.lists(words, max_size=3),
+    arguments=st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=20), max_size=3),
+    memory=st.booleans(),
     others=st.tuples(st.none() | words, st.none() | words, st.none() | words),
 )
-def test_what_is_written_is_read_back(name, origin, priority, timeout_s, enforce, flags, tags, others) -> None:
+def test_what_is_written_is_read_back(name, origin, priority, timeout_s, enforce, flags, tags, arguments, memory, others) -> None:
     platform, arch, pin = others
     options = SubmissionOptions(
         priority=priority,
@@ -34,6 +36,7 @@ def test_what_is_written_is_read_back(name, origin, priority, timeout_s, enforce
         again=flags[0],
         hold=flags[1],
         requires=RequirementClass("dynamic", platform, arch, tuple(tags), pin),
+        run=RunOptions(tuple(arguments), memory),
     )
     query = sample_query(SampleName(name, origin), options)
     assert query.isascii()

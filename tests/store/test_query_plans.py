@@ -12,7 +12,7 @@ from malbox_tui.store.statements import migrations, statement
 WRITES = {
     "add_samples": 3,
     "add_names": 3,
-    "add_tasks": 25,
+    "add_tasks": 26,
     "move_tasks": 23,
     "add_events": 4,
     "add_actions": 8,
