@@ -30,7 +30,8 @@ async def look_at(
     files: Sequence[CollectedFile], bench: PluginBench, results: ResultStore, job: PluginJob, stop: CancelToken, max_bytes: int
 ) -> Looked:
     """Run the plugins that take part in `job` on each file that is not larger than `max_bytes`, until `stop` speaks."""
-    fitting = [file for file in files if 0 < file.result.size_bytes <= max_bytes]
+    files = [file for file in files if file.result.size_bytes]
+    fitting = [file for file in files if file.result.size_bytes <= max_bytes]
     runs: list[PluginRun] = []
     looked_at = 0
     for number, file in enumerate(fitting[:MOST_LOOKED_AT], 1):
