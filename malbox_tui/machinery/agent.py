@@ -11,7 +11,7 @@ import msgspec
 from malbox_tui.machinery.binding import libvirt_module, qemu_module
 from malbox_tui.machinery.domains import find_domain
 from malbox_tui.machinery.line import Kind, is_alive
-from malbox_tui.machinery.link import Link
+from malbox_tui.machinery.link import Link, pause
 from malbox_tui.machinery.refusals import Code, Refusal, Unreachable, refusal_of
 from malbox_tui.model.errors import GuestRefused, GuestUnreachable, MachineMissing
 from malbox_tui.model.machine import MachineSpec
@@ -39,6 +39,11 @@ DAEMON_S = 40.0
 """How much longer than the guest the hypervisor may take: a daemon that is frozen or starts anew is not the guest's fault."""
 
 
+NOT_CONNECTED = "QEMU guest agent is not connected"
+"""What libvirt answers for a moment when its daemon started anew. The guest has got nothing then, so it is asked again."""
+LOOK_AGAIN_S = 0.1
+
+
 class _Request(msgspec.Struct):
     execute: str = ""
 
@@ -48,9 +53,15 @@ async def ask(link: Link, machine: MachineSpec, request: str, limit_s: float) ->
     seconds = max(1, math.ceil(limit_s))
     try:
         async with asyncio.timeout(seconds + DAEMON_S):
-            return await link.run(
-                lambda connection: _ask(connection, machine, request, seconds), Kind.AGENT, again=_is_repeatable(request)
-            )
+            while True:
+                try:
+                    return await link.run(
+                        lambda connection: _ask(connection, machine, request, seconds), Kind.AGENT, again=_is_repeatable(request)
+                    )
+                except Refusal as refusal:
+                    if not (link.was_lost_lately and NOT_CONNECTED in refusal.words):
+                        raise
+                await pause(LOOK_AGAIN_S)
     except TimeoutError:
         raise GuestUnreachable(
             machine.name, f"its hypervisor {machine.uri} did not answer for {seconds + DAEMON_S:g} s"

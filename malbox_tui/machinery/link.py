@@ -55,6 +55,11 @@ class Link:
         self._patient_until = 0.0
         self._closed = False
 
+    @property
+    def was_lost_lately(self) -> bool:
+        """A connection of it was lost no longer than `PATIENCE_S` ago."""
+        return self._loop.time() < self._patient_until
+
     async def run(self, work: Callable[[Any], T], kind: Kind = Kind.LOOK, *, again: bool = True) -> T:
         """Make a call with a connection; `again`: it may be made twice. Raises `Refusal`, `Unreachable`, and what `work` raises."""
         self._under_way += 1
@@ -93,14 +98,14 @@ class Link:
             if self._line is not None:
                 return self._line
             if (wait_s := self._try_at - self._loop.time()) > 0 and self._opening is None:
-                if self._failure is not None and self._loop.time() >= self._patient_until:
+                if self._failure is not None and not self.was_lost_lately:
                     raise Unreachable(str(self._failure))
                 await pause(wait_s)
                 continue
             try:
                 await asyncio.shield(self._opened())
             except Unreachable as failure:
-                if self._loop.time() >= self._patient_until:
+                if not self.was_lost_lately:
                     raise Unreachable(str(failure)) from None
 
     def _opened(self) -> asyncio.Future[Line]:
