@@ -22,17 +22,21 @@ from malbox_tui.model.commands import (
     DisableMachines,
     EnableMachines,
     PausePool,
+    ProbeMachines,
+    RemoveMachines,
     ResizeGroup,
     ResumePool,
     RetryTasks,
+    SetMachine,
     SetPriority,
     ShutdownMode,
 )
-from malbox_tui.model.machine import MachineState
+from malbox_tui.model.machine import BUSY_STATES, MachineSpec, MachineState
 from malbox_tui.model.queries import TaskQuery, TaskSort
 from malbox_tui.model.task import RequirementClass, Task, TaskState
 from malbox_tui.model.worker import WorkerKind, WorkerState
 from malbox_tui.simulated.faults import Fault
+from malbox_tui.simulated.machine_body import MachineBody
 from malbox_tui.simulated.world import Program
 from malbox_tui.store.memory import MemoryStore
 from tests.support.rig import EngineRig, ScriptedRunner, built, check_end, spec, started
@@ -40,6 +44,8 @@ from tests.support.scripted import BreakableStore
 from tests.support.virtual_time import VirtualTimeLoop, settle_loop
 
 MACHINES = (spec("m1", tags=("office",)), spec("m2"), spec("w1", platform="windows", arch="x86"))
+OTHERS = (spec("m1", tags=("office", "spare")), spec("m2"), spec("w1", platform="linux"), spec("x1", tags=("office",)))
+"""What machines may become, and one more."""
 CLASSES = (
     RequirementClass(),
     RequirementClass(task_type="dynamic"),
@@ -60,7 +66,15 @@ SETTINGS = Settings(
 GROUPS = st.sampled_from(["default", "guests", "windows", "nowhere"])
 LIMIT = st.one_of(st.none(), st.integers(0, 5), st.sampled_from([-1, 1025]))
 NAMES = st.lists(st.sampled_from(["m1", "m1", "m2", "w1", "m3"]), min_size=1, max_size=2).map(tuple)
-FAULTS = [Fault.REVERT_FAILS, Fault.GUEST_REFUSES, Fault.GUEST_LOST_IN_EXECUTE, Fault.STOP_FAILS, Fault.MACHINE_MISSING]
+FAULTS = [
+    Fault.REVERT_FAILS,
+    Fault.REVERT_LEAVES_DIRT,
+    Fault.MACHINE_MISCONFIGURED,
+    Fault.GUEST_REFUSES,
+    Fault.GUEST_LOST_IN_EXECUTE,
+    Fault.STOP_FAILS,
+    Fault.MACHINE_MISSING,
+]
 
 
 class Operator(RuleBasedStateMachine):
@@ -76,6 +90,8 @@ class Operator(RuleBasedStateMachine):
         self.known: dict[int, Task] = {}
         self.promised: set[int] = set()
         self.names = 0
+        self.machines = {machine.name: machine for machine in MACHINES}
+        """As the engine said that they are, or will be."""
         self.rig: EngineRig
 
     def run(self, work: Any) -> Any:
@@ -92,7 +108,10 @@ class Operator(RuleBasedStateMachine):
 
     def start(self) -> None:
         async def begin() -> None:
-            self.rig = built(SETTINGS, MACHINES, self.store, ScriptedRunner(seconds=7.0), Program(seconds=9.0))
+            self.rig = built(
+                SETTINGS, tuple(self.machines.values()), self.store, ScriptedRunner(seconds=7.0), Program(seconds=9.0)
+            )
+            self.rig.world.machines = {machine.name: MachineBody(machine) for machine in (*MACHINES, OTHERS[-1])}
             self.rig.life = await started(self.rig)
             await settle_loop()
 
@@ -154,18 +173,49 @@ class Operator(RuleBasedStateMachine):
 
     @rule(names=NAMES)
     def disable(self, names: tuple[str, ...]) -> None:
-        assert self.do(DisableMachines(machines=names)).done == ("m3" not in names)
+        there = self.there()
+        assert self.do(DisableMachines(machines=names)).done == (set(names) <= there)
 
     @rule(names=NAMES)
     def enable(self, names: tuple[str, ...]) -> None:
-        assert self.do(EnableMachines(machines=names)).done == ("m3" not in names)
+        there, leaving = self.there(), self.leaving()
+        assert self.do(EnableMachines(machines=names)).done == (set(names) <= there)
+        if set(names) <= there:
+            self.machines |= {name: leaving[name] for name in names if name in leaving}
+
+    @rule(names=NAMES)
+    def probe(self, names: tuple[str, ...]) -> None:
+        states = {machine.name: machine.state for machine in self.run(self.rig.engine.overview()).machines}
+        may = all(name in states and states[name] not in {*BUSY_STATES, MachineState.DISABLED} for name in names)
+        assert self.do(ProbeMachines(machines=names)).done == may
+
+    @rule(machine=st.sampled_from(OTHERS))
+    def add_or_change_a_machine(self, machine: MachineSpec) -> None:
+        assert self.do(SetMachine(machine=machine)).done
+        self.machines[machine.name] = machine
+
+    @rule(names=NAMES, really=st.booleans())
+    def remove_machines(self, names: tuple[str, ...], really: bool) -> None:
+        if really:
+            there = self.there()
+            assert self.do(RemoveMachines(machines=names)).done == (set(names) <= there)
+            if set(names) <= there:
+                self.machines = {name: machine for name, machine in self.machines.items() if name not in names}
+
+    def there(self) -> set[str]:
+        return {machine.name for machine in self.run(self.rig.engine.overview()).machines}
+
+    def leaving(self) -> dict[str, MachineSpec]:
+        """Those that are to be removed when their task or their revert is done, as they are to be."""
+        known = self.rig.engine._machines._machines.values()
+        return {machine.spec.name: machine.next_spec or machine.spec for machine in known if machine.removed_by is not None}
 
     @rule(pauses=st.sampled_from([False, False, False, True]))
     def pause_or_resume(self, pauses: bool) -> None:
         self.do(PausePool() if pauses else ResumePool())
         assert (self.run(self.rig.engine.overview()).paused is not None) == pauses
 
-    @rule(fault=st.sampled_from(FAULTS), machine=st.sampled_from(["m1", "m2", "w1"]))
+    @rule(fault=st.sampled_from(FAULTS), machine=st.sampled_from(["m1", "m2", "w1", "x1"]))
     def let_something_fail(self, fault: Fault, machine: str) -> None:
         self.rig.world.faults.inject(fault, machine)
 
@@ -223,6 +273,9 @@ class Operator(RuleBasedStateMachine):
         assert places == list(range(1, len(places) + 1))
         assert "next in line" not in {wait.reason for wait in waits}, "nothing that could start waits"
         assert self.rig.world.violations == []
+        assert self.rig.world.deceptions == []
+        orders = self.rig.engine._machines.orders
+        assert {machine.name: machine for machine in orders.specs()} == self.machines
 
     def teardown(self) -> None:
         if not hasattr(self, "rig"):
@@ -239,7 +292,11 @@ class Operator(RuleBasedStateMachine):
             assert (await self.rig.do(ResizeGroup(group=group, min_workers=0, max_workers=2))).done
         assert (await self.rig.do(ResumePool())).done
         self.rig.world.faults.calm()
-        assert (await self.rig.do(EnableMachines(machines=("m1", "m2", "w1")))).done
+        for machine in MACHINES:
+            self.rig.world.machines.setdefault(machine.name, MachineBody(machine))
+            assert (await self.rig.do(SetMachine(machine=machine))).done
+        there = tuple(machine.name for machine in (await self.rig.engine.overview()).machines)
+        assert (await self.rig.do(EnableMachines(machines=there))).done
         await self.rig.pass_time(60.0 * (10 + len(self.known)))
         left = [task for task in (await self.rig.tasks()).values() if not task.state.is_final]
         assert all(task.requires.platform == "macos" and task.state is TaskState.PENDING for task in left), left
