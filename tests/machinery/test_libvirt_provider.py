@@ -157,6 +157,8 @@ async def test_other_machines_and_snapshots_are_left_alone(provider: LibvirtProv
     # The mock's state is shared by all connections to this one.
     connection = libvirt.open("test:///default")
     domain = connection.lookupByName("test")
+    if not domain.isActive():
+        domain.create()
     for name in ("clean", "foreign"):
         domain.snapshotCreateXML(f"<domainsnapshot><name>{name}</name></domainsnapshot>", 0)
     stranger = connection.createXML("<domain type='test'><name>s</name><memory>9</memory><os><type>hvm</type></os></domain>", 0)
@@ -295,14 +297,17 @@ async def test_a_machine_that_is_off_or_crashed_is_down_at_once(provider: Libvir
 async def test_why_a_machine_runs_no_more_is_told(provider: LibvirtProvider, deed: str, downfall: Downfall) -> None:
     import libvirt
 
-    # The mock's state is shared by all connections to this one.
+    # The mock's state is shared by all connections to this one, and stays until the last is closed.
     connection = libvirt.open("test:///default")
+    domain = connection.lookupByName("test")
+    if not domain.isActive():
+        domain.create()
     machine = machine_at("test:///default", "test")
     async with asyncio.TaskGroup() as group:
         watching = group.create_task(provider.until_down(machine))
         assert await provider.power(machine) is PowerState.RUNNING
         assert not watching.done()
-        getattr(connection.lookupByName("test"), deed)()
+        getattr(domain, deed)()
     assert watching.result() is downfall
     connection.close()
 
