@@ -79,3 +79,11 @@ def libvirt_error() -> Callable[[int, str], Exception]:
         return error
 
     return make
+
+
+def wrapped(monkeypatch: pytest.MonkeyPatch, method: str, replacement: Callable[..., Any]) -> None:
+    """Have a method of libvirt's domains called by `replacement`, which gets the method first."""
+    import libvirt
+
+    real = getattr(libvirt.virDomain, method)
+    monkeypatch.setattr(libvirt.virDomain, method, lambda self, *args: replacement(real, self, *args))
