@@ -17,7 +17,7 @@ from starlette.types import Receive
 from malbox_tui.model.errors import MalboxError
 from malbox_tui.model.sample import visible
 from malbox_tui.remote.answers import JSON, Unanswered, malformed
-from malbox_tui.remote.bounds import MAX_TASK_IDS, MAX_TEXT_CHARS, Bounds
+from malbox_tui.remote.bounds import MAX_MACHINES, MAX_TASK_IDS, MAX_TEXT_CHARS, Bounds
 from malbox_tui.remote.link import ConnectionGone, Link
 from malbox_tui.remote.listing import Parameters
 from malbox_tui.remote.protocol import CONSOLE_HEADER, MAX_JSON_BYTES, ORIGIN_HEADER, READ_ONLY_HEADER
@@ -152,6 +152,12 @@ def bound_ids(task_ids: Sequence[int]) -> None:
     """Refuse more ids than are taken at once. Raises `Unanswered`."""
     if len(task_ids) > MAX_TASK_IDS:
         raise malformed(f"At most {MAX_TASK_IDS} tasks are named at once.")
+
+
+def bound_names(machines: Sequence[str]) -> None:
+    """Refuse more names of machines than are taken at once. Raises `Unanswered`."""
+    if len(machines) > MAX_MACHINES:
+        raise malformed(f"At most {MAX_MACHINES} machines are named at once.")
 
 
 def _said(headers: Mapping[str, str], name: str) -> str:

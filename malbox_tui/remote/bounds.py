@@ -8,6 +8,8 @@ from malbox_tui.remote.protocol import BEAT_S
 
 MAX_TASK_IDS = 10_000
 """A command or a filter names so many tasks at most."""
+MAX_MACHINES = 1000
+"""A command names so many machines at most."""
 MAX_TEXT_CHARS = 200
 """So long a header or a key of someone who asks may be; of a longer header the rest is ignored."""
 

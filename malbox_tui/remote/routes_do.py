@@ -55,6 +55,7 @@ class Doing:
         if len(order.key) > MAX_TEXT_CHARS:
             raise malformed(f"A key has at most {MAX_TEXT_CHARS} characters.")
         asking.bound_ids(getattr(order.action, "task_ids", ()))
+        asking.bound_names(getattr(order.action, "machines", ()))
         peer = Link.of(request.scope).peer
         key = f"{peer.uid}/{order.key}" if order.key else ""  # nobody is answered with what another's command did
         command = Command(action=order.action, actor=peer.name, key=key, origin=asking.origin_of(request))

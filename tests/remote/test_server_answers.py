@@ -6,7 +6,16 @@ import getpass
 import os
 from pathlib import Path
 
-from malbox_tui.model.commands import CancelTasks, CommandOutcome, PausePool, ResumePool
+from malbox_tui.model.commands import (
+    CancelTasks,
+    CommandOutcome,
+    PausePool,
+    ProbeMachines,
+    RemoveMachines,
+    ResumePool,
+    SetMachine,
+)
+from malbox_tui.model.machine import MachineSpec
 from malbox_tui.model.overview import Overview
 from malbox_tui.model.queries import TaskFilter, TaskPage, TaskQuery, TaskRecord, TaskSort
 from malbox_tui.model.sample import SampleName
@@ -46,6 +55,20 @@ async def test_what_the_engine_refuses_is_a_receipt(tmp_path: Path) -> None:
         receipt = (await asker.upload("name=empty", b"")).as_a(Receipt)  # type: ignore[arg-type]
         assert isinstance(receipt, Refused)
         assert receipt.refusal.code == "empty"
+
+
+async def test_what_is_done_to_machines_is_carried_out_by_the_engine_by_its_own_rules(tmp_path: Path) -> None:
+    m1 = MachineSpec(name="m1", provider="simulated", platform="linux")
+    async with served(tmp_path) as rig, rig.asker() as asker:
+        for action, message in (
+            (SetMachine(machine=m1), "Nothing here runs machines of 'simulated'. Nothing was changed."),
+            (RemoveMachines(machines=("m1",)), "There is no machine 'm1'; there are none. Nothing was changed."),
+            (ProbeMachines(machines=("m1",)), "There is no machine 'm1'; there are none. Nothing was changed."),
+        ):
+            outcome = (await asker.post("/v1/commands", Order(action=action))).as_a(CommandOutcome)
+            assert (outcome.done, outcome.message) == (False, message)
+        actions = (await asker.get("/v1/actions")).as_a(ActionPage).rows
+        assert [record.action for record in actions][-1] == SetMachine(machine=m1)
 
 
 async def test_tasks_are_listed_by_parameters_and_by_query(tmp_path: Path) -> None:

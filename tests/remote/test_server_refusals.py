@@ -35,6 +35,11 @@ MALFORMED: Mapping[str, tuple[str, Any]] = {
     "a number beyond all": (COMMANDS, {"action": {"command": "CancelTasks", "task_ids": [2**63]}}),
     "a float beyond all": (COMMANDS, b'{"action": {"command": "Shutdown", "mode": "drain", "within_s": 1e999}}'),
     "too many ids": (COMMANDS, {"action": {"command": "CancelTasks", "task_ids": list(range(10_001))}}),
+    "too many machines": (COMMANDS, {"action": {"command": "ProbeMachines", "machines": ["m"] * 1001}}),
+    "a machine without a platform": (
+        COMMANDS,
+        {"action": {"command": "SetMachine", "machine": {"name": "m1", "provider": "libvirt"}}},
+    ),
     "a long key": (COMMANDS, {**PAUSE, "key": "k" * 201}),
     "invalid UTF-8": (COMMANDS, b'{"action": {"command": "PausePool"}, "key": "\xff"}'),
     "a megabyte of brackets": (COMMANDS, b"[" * MAX_JSON_BYTES),
