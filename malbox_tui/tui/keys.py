@@ -207,6 +207,8 @@ YIELDING = (
     "screen.filter",
     "app.open_task",
     "app.show_machine",
+    "app.open_machines_task",
+    "app.probe_machine",
     "app.cancel_task",
     "app.add_samples",
 )

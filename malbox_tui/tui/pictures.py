@@ -17,7 +17,10 @@ from itertools import groupby
 from PIL.Image import Image, Resampling
 from PIL.PngImagePlugin import PngImageFile
 from PIL.PpmImagePlugin import PpmImageFile
-from rich.text import Text
+from rich.color import Color
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
 
 from malbox_tui.model.errors import Disconnected, EngineStopped, MalboxError
 from malbox_tui.model.report import PluginRun, ResultRef
@@ -90,19 +93,22 @@ def cells_of(picture: Picture, columns: int, lines: int) -> tuple[int, int]:
     return max(1, min(columns, round(width * share))), max(1, min(lines, round(height * share / 2)))
 
 
-def half_cells(picture: Picture, columns: int, lines: int) -> list[Text]:
+def half_cells(picture: Picture, columns: int, lines: int) -> list[Strip]:
     """The picture in exactly so many cells."""
     scaled = picture.small.resize((columns, 2 * lines), Resampling.BOX).tobytes()
-    pixels = [f"#{scaled[place : place + 3].hex()}" for place in range(0, len(scaled), 3)]
+    pixels = [scaled[place : place + 3] for place in range(0, len(scaled), 3)]
     rows = []
     for top in range(0, len(pixels), 2 * columns):
         pairs = zip(pixels[top : top + columns], pixels[top + columns : top + 2 * columns], strict=True)
-        row = Text(no_wrap=True, end="")
-        for (upper, lower), run in groupby(pairs):
-            glyph = " " if upper == lower else _UPPER_HALF
-            row.append(glyph * len(list(run)), f"{upper} on {lower}")
-        rows.append(row)
+        runs = [(upper, lower, len(list(run))) for (upper, lower), run in groupby(pairs)]
+        rows.append(Strip([_run(*run) for run in runs], columns))
     return rows
+
+
+def _run(upper: bytes, lower: bytes, cells: int) -> Segment:
+    if upper == lower:
+        return Segment(" " * cells, Style(bgcolor=Color.from_rgb(*lower)))
+    return Segment(_UPPER_HALF * cells, Style(color=Color.from_rgb(*upper), bgcolor=Color.from_rgb(*lower)))
 
 
 class Gallery:

@@ -117,6 +117,7 @@ async def test_the_harmless_answer_has_the_focus(pressed: list[str]) -> None:
     assert client.commands == []
 
 
+@pytest.mark.slow
 async def test_a_cancel_hits_the_task_that_was_asked_about_also_when_rows_moved_meanwhile() -> None:
     async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
         await pilot.press("down", "down", "up", "c")
@@ -147,6 +148,7 @@ async def test_what_the_command_line_named_is_submitted_at_the_start() -> None:
     assert [name.origin for name in client.offered] == [b"/in/a.exe"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", [[], ["slash"], ["a"], ["c"], ["question_mark"], ["enter"]], ids=lambda value: " ".join(value))
 async def test_a_drop_is_taken_whatever_has_the_focus(first: list[str]) -> None:
     async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
@@ -159,6 +161,7 @@ async def test_a_drop_is_taken_whatever_has_the_focus(first: list[str]) -> None:
     assert [name.origin for name in client.offered] == [b"/in/a.exe", b"/in/b.exe"]
 
 
+@pytest.mark.slow
 async def test_a_word_pasted_into_the_filter_is_a_word_also_when_a_file_has_that_name() -> None:
     async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
         await pilot.press("slash")
@@ -176,6 +179,7 @@ async def test_a_word_pasted_into_the_filter_is_a_word_also_when_a_file_has_that
     assert client.offered == []
 
 
+@pytest.mark.slow
 async def test_a_path_can_be_typed_and_completed() -> None:
     async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
         await pilot.press("a", *"/in/b", "tab")
@@ -187,6 +191,7 @@ async def test_a_path_can_be_typed_and_completed() -> None:
     assert [name.origin for name in client.offered] == [b"/in/b.exe"]
 
 
+@pytest.mark.slow
 async def test_a_path_that_is_not_there_is_said_and_the_dialog_stays() -> None:
     async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
         await pilot.press("a", *"/nope", "enter")
@@ -197,6 +202,7 @@ async def test_a_path_that_is_not_there_is_said_and_the_dialog_stays() -> None:
     assert client.offered == []
 
 
+@pytest.mark.slow
 async def test_enter_opens_a_task_and_escape_goes_back() -> None:
     async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
         await pilot.press("down", "enter")
@@ -208,6 +214,7 @@ async def test_enter_opens_a_task_and_escape_goes_back() -> None:
     await _play(play)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pressed", "mode"),
     [
@@ -263,6 +270,7 @@ async def test_the_first_window_is_there_as_soon_as_the_engine_is_known() -> Non
         assert app.dashboard.tasks.total == 1
 
 
+@pytest.mark.slow
 async def test_enter_after_a_filter_opens_what_the_filter_shows() -> None:
     async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
         await pilot.press("slash", *"needle", "enter", "enter")
@@ -283,6 +291,7 @@ async def test_a_lost_event_makes_the_console_read_everything_anew() -> None:
     await _play(play, client)
 
 
+@pytest.mark.slow
 async def test_help_names_every_key_and_every_key_has_an_action() -> None:
     async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
         await pilot.press("question_mark")
@@ -291,7 +300,8 @@ async def test_help_names_every_key_and_every_key_has_an_action() -> None:
         for _, group in keys.GROUPS:
             for key in group:
                 namespace, _, name = key.action.partition("(")[0].rpartition(".")
-                owner = {"app": app, "screen": app.dashboard, "": app.dashboard.tasks}[namespace]
+                screen = TaskScreen if group is keys.TASK_SCREEN else app.dashboard
+                owner = {"app": app, "screen": screen, "": app.dashboard.tasks}[namespace]
                 assert hasattr(owner, f"action_{name}"), key.id
 
     await _play(play)
@@ -301,7 +311,7 @@ async def test_help_names_every_key_and_every_key_has_an_action() -> None:
 
 async def test_no_key_does_two_things_on_one_screen() -> None:
     on_machines = tuple(key for key in keys.DASHBOARD if key.id not in ("task.open",)) + keys.MACHINES
-    for group in (keys.DASHBOARD + keys.TABLE, on_machines + keys.TABLE, keys.TASK_SCREEN):
+    for group in (keys.DASHBOARD + keys.TABLE, on_machines + keys.TABLE, keys.TASK_SCREEN, keys.MACHINE_SCREEN):
         group = group + keys.EVERYWHERE
         pressed = [one for key in group for one in key.keys.split(",")]
         assert len(pressed) == len(set(pressed))
@@ -328,6 +338,7 @@ async def test_what_is_refused_is_named_with_its_reason_in_the_notice_and_in_the
 # --- more than once ------------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("opened", "answer"),
     [
@@ -355,6 +366,7 @@ async def test_an_answer_given_twice_takes_no_other_screen_away(opened: list[str
     assert not client.commands
 
 
+@pytest.mark.slow
 async def test_a_command_chosen_twice_in_the_palette_is_carried_out_once() -> None:
     async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
         await pilot.press("ctrl+p", *"Pause")
@@ -368,6 +380,7 @@ async def test_a_command_chosen_twice_in_the_palette_is_carried_out_once() -> No
     assert [command.action for command in client.commands] == [PausePool()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["pagedown", "pageup", "home", "end", "down", "up", "enter"])
 async def test_no_key_breaks_a_palette_whose_list_has_no_room(key: str) -> None:
     app = MalboxApp(surroundings(ScriptedClient([record(1)])))
@@ -379,6 +392,7 @@ async def test_no_key_breaks_a_palette_whose_list_has_no_room(key: str) -> None:
         assert app.breakdown is None
 
 
+@pytest.mark.slow
 async def test_a_search_of_the_palette_that_outlives_it_breaks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     searches: list[Worker[object]] = []
     begin = Palette.run_worker
@@ -475,6 +489,7 @@ async def test_what_a_configuration_came_about_by_is_told_at_the_start_and_stays
         assert len(app.picture.log) == 1, "once, however often everything is read anew"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(20, 5), (30, 8), (40, 10), (60, 16)])
 async def test_the_chosen_answer_is_in_sight_on_any_terminal(size: tuple[int, int]) -> None:
     client = ScriptedClient([record(2, TaskState.RUNNING)], [worker(1, 2)])

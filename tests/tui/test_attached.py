@@ -105,6 +105,7 @@ async def test_time_stands_while_there_is_no_connection() -> None:
         assert app.moment().now == NOW + 100
 
 
+@pytest.mark.slow
 async def test_nothing_is_asked_of_an_engine_that_can_not_be_reached_and_everything_when_it_is_back() -> None:
     async with attached() as (app, pilot, client, way):
         way.breaks()
@@ -129,6 +130,7 @@ async def test_what_fails_for_want_of_a_connection_leaves_what_was_seen_last() -
         assert app.dashboard.tasks.problem is None
 
 
+@pytest.mark.slow
 async def test_keys_that_need_the_engine_say_so_meanwhile() -> None:
     async with attached() as (app, pilot, client, way):
         way.breaks()
@@ -163,6 +165,7 @@ async def test_an_engine_that_was_started_again_is_told_and_read_anew() -> None:
 # --- read-only -----------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["p", "c", "r", "plus", "minus", "a", "s", "right_square_bracket", "left_curly_bracket"])
 async def test_one_who_may_only_look_changes_nothing_and_is_told_why(key: str) -> None:
     async with attached(read_only=True) as (app, pilot, client, _):
@@ -218,6 +221,7 @@ def test_a_long_place_is_cut_before_what_matters() -> None:
     assert tone("bad", dark=True)
 
 
+@pytest.mark.slow
 async def test_a_key_names_who_else_is_there() -> None:
     async with attached() as (app, pilot, _, _):
         await pilot.press("u")
@@ -261,6 +265,7 @@ async def inside(running: bool) -> AsyncIterator[tuple[MalboxApp, Pilot[Shutdown
         yield app, pilot, told
 
 
+@pytest.mark.slow
 async def test_leaving_a_pool_at_work_offers_to_let_it_go_on_in_the_background() -> None:
     async with inside(running=True) as (app, pilot, told):
         await pilot.press("q")
@@ -272,6 +277,7 @@ async def test_leaving_a_pool_at_work_offers_to_let_it_go_on_in_the_background()
         assert told == ["background", "give_back"]
 
 
+@pytest.mark.slow
 async def test_an_idle_pool_goes_on_in_the_background_by_key() -> None:
     async with inside(running=False) as (app, pilot, told):
         await pilot.press("b")

@@ -108,6 +108,7 @@ def test_a_notice_without_end_stops_with_an_ellipsis() -> None:
     assert lines[-1].plain.endswith("…")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(60, 18), (80, 24), (120, 40)])
 async def test_the_banner_comes_and_goes_with_its_cause(size: tuple[int, int]) -> None:
     client = ScriptedClient([record(1)], [worker(1)])

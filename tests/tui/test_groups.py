@@ -225,6 +225,7 @@ async def test_keys_resize_the_chosen_group_and_save_the_limits_of_all(pressed: 
     assert [command.action for command in client.commands] == [action]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pressed", "actions"),
     [
@@ -275,6 +276,7 @@ async def test_what_was_refused_is_not_counted_from(answer: CommandOutcome | Mal
     assert [command.action.max_workers for command in client.commands][2:] == [5, 10]  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 async def test_a_confirmed_wish_is_counted_from_until_it_is_shown_and_then_what_is_shown() -> None:
     async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
         await pilot.press("right_square_bracket")

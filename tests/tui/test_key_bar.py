@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from malbox_tui.tui.app import MalboxApp
-from malbox_tui.tui.keys import DASHBOARD, EVERYWHERE, MACHINES, TASK_SCREEN, YIELDING
+from malbox_tui.tui.keys import DASHBOARD, EVERYWHERE, MACHINE_SCREEN, MACHINES, TASK_SCREEN, YIELDING
 from malbox_tui.tui.widgets.key_bar import KeyBar
 from tests.golden.fleet import fleet
 from tests.tui.scripted import surroundings
@@ -17,6 +17,7 @@ def _shown(bar: KeyBar) -> list[str]:
     return [key.description for key in bar.query("FooterKey") if key.region.right <= bar.region.right]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("width", "gone"),
     [
@@ -37,6 +38,7 @@ async def test_a_narrow_screen_does_without_the_least_important_keys(width: int,
             await pilot.pause()
 
 
+@pytest.mark.slow
 async def test_keys_come_back_when_the_terminal_becomes_wider() -> None:
     app = MalboxApp(surroundings(fleet()))
     async with asyncio.timeout(60), app.run_test(size=(60, 24)) as pilot:
@@ -49,8 +51,30 @@ async def test_keys_come_back_when_the_terminal_becomes_wider() -> None:
             await pilot.pause()
 
 
+async def test_keys_that_would_stand_as_they_do_are_not_made_again() -> None:
+    app = MalboxApp(surroundings(fleet()))
+    async with asyncio.timeout(60), app.run_test(size=(120, 24)) as pilot:
+        bar = app.screen.query_one(KeyBar)
+        while "machines" not in _shown(bar):
+            app.show_time()
+            await pilot.pause()
+        standing = list(bar.query("FooterKey"))
+        await pilot.press("l", "l")
+        await pilot.pause()
+        assert list(bar.query("FooterKey")) == standing
+        await pilot.press("m")
+        await pilot.pause()
+        assert "disable" in _shown(bar)
+        await pilot.press("enter")
+        gone = app.screen.query_one(KeyBar)
+        await app.pop_screen()
+        await gone.recompose()
+
+
 def test_help_and_quit_and_the_way_back_never_yield() -> None:
-    bound = {key.action for group in (DASHBOARD, MACHINES, EVERYWHERE, TASK_SCREEN) for key in group if key.footer}
+    bound = {
+        key.action for group in (DASHBOARD, MACHINES, EVERYWHERE, TASK_SCREEN, MACHINE_SCREEN) for key in group if key.footer
+    }
     assert bound - set(YIELDING) == {
         "app.help",
         "app.quit",

@@ -191,6 +191,7 @@ def test_runs_on_the_sample_come_first_and_those_on_one_thing_together() -> None
 # --- the machine's screen ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(140, 45), (80, 24), (60, 16)])
 async def test_enter_shows_the_machine_with_its_picture_and_escape_goes_back(size: tuple[int, int]) -> None:
     async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
@@ -211,6 +212,7 @@ async def test_enter_shows_the_machine_with_its_picture_and_escape_goes_back(siz
     await _with(play, size=size)
 
 
+@pytest.mark.slow
 async def test_enter_goes_on_to_the_task_that_has_it_and_back_again() -> None:
     async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
         await pilot.press("m", "enter", "enter")
@@ -226,6 +228,7 @@ async def test_enter_goes_on_to_the_task_that_has_it_and_back_again() -> None:
     await _with(play)
 
 
+@pytest.mark.slow
 async def test_the_screen_is_live_and_says_when_its_machine_is_gone() -> None:
     async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
         await pilot.press("m", "enter")
@@ -252,6 +255,7 @@ async def test_the_screen_is_live_and_says_when_its_machine_is_gone() -> None:
     assert client.commands == []
 
 
+@pytest.mark.slow
 async def test_a_picture_that_can_not_be_shown_is_a_line() -> None:
     async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
         await pilot.press("m", "enter")
@@ -264,6 +268,7 @@ async def test_a_picture_that_can_not_be_shown_is_a_line() -> None:
     await _with(play, client)
 
 
+@pytest.mark.slow
 async def test_without_colours_words_say_what_there_is() -> None:
     async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
         app.no_color = True
@@ -275,6 +280,7 @@ async def test_without_colours_words_say_what_there_is() -> None:
     await _with(play, size=(140, 45))
 
 
+@pytest.mark.slow
 async def test_a_picture_that_could_not_be_read_for_the_connection_comes_with_the_next_look() -> None:
     async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
         await pilot.press("m", "enter")
@@ -295,6 +301,7 @@ def test_everything_that_a_machine_is_can_be_given() -> None:
     assert {field.name for field in FIELDS} == set(MachineSpec.__struct_fields__)
 
 
+@pytest.mark.slow
 async def test_a_machine_is_added_as_it_was_typed() -> None:
     async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
         await pilot.press("n", *"kali", "tab", *"linux", "down", "down", *"a, b,", "enter")
@@ -306,6 +313,7 @@ async def test_a_machine_is_added_as_it_was_typed() -> None:
     assert [command.action for command in client.commands] == [SetMachine(machine=given)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "answer", [CommandOutcome(done=False, message="platform is needed [/]"), StoreFull("platform is needed [/]")]
 )
@@ -327,6 +335,7 @@ async def test_what_the_engine_refuses_stays_to_be_corrected(answer: CommandOutc
     await _with(play, _client(answer=answered))
 
 
+@pytest.mark.slow
 async def test_what_is_no_number_is_said_and_not_sent() -> None:
     async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
         await pilot.press("n")
@@ -343,6 +352,7 @@ async def test_what_is_no_number_is_said_and_not_sent() -> None:
     assert client.commands == []
 
 
+@pytest.mark.slow
 async def test_enter_twice_sends_once_and_an_answer_after_escape_is_told_all_the_same() -> None:
     async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
         client.answers.clear()
@@ -357,6 +367,7 @@ async def test_enter_twice_sends_once_and_an_answer_after_escape_is_told_all_the
     assert len(client.commands) == 1
 
 
+@pytest.mark.slow
 async def test_a_machine_is_changed_from_what_it_is() -> None:
     async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
         await pilot.press("m", "enter", "i")
@@ -373,6 +384,7 @@ async def test_a_machine_is_changed_from_what_it_is() -> None:
     ]
 
 
+@pytest.mark.slow
 async def test_a_machine_of_which_nothing_is_told_is_not_changed() -> None:
     async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
         await pilot.press("m", "down", "i")
@@ -383,6 +395,7 @@ async def test_a_machine_of_which_nothing_is_told_is_not_changed() -> None:
     await _with(play)
 
 
+@pytest.mark.slow
 async def test_a_console_that_may_only_look_changes_no_machine() -> None:
     async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
         for opened in ((), ("enter",)):
@@ -419,6 +432,7 @@ def test_the_latest_picture_of_a_task_is_known_until_it_is_tried_again() -> None
     assert picture.tasks[2].screenshot is None
 
 
+@pytest.mark.slow
 async def test_a_task_at_work_shows_what_its_machine_shows_now() -> None:
     async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
         await pilot.press("enter")
@@ -448,6 +462,7 @@ async def test_a_task_whose_machine_was_not_looked_at_yet_says_so() -> None:
     await _with(play, _client(older, FREE))
 
 
+@pytest.mark.slow
 async def test_of_an_ended_tasks_screenshots_one_is_chosen() -> None:
     async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
         await pilot.press("down", "enter")
@@ -473,6 +488,7 @@ async def test_a_task_without_a_machine_has_no_place_for_a_picture() -> None:
     await _with(play)
 
 
+@pytest.mark.slow
 async def test_a_stream_of_pictures_is_followed_by_its_last_ones() -> None:
     class Slow(ScriptedClient):
         reads: list[str]

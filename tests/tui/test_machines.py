@@ -141,6 +141,7 @@ async def _with(play: Play, client: ScriptedClient | None = None, size: tuple[in
     return client
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(120, 40), (80, 24), (60, 16)])
 async def test_a_key_leads_to_the_machines_and_back_wherever_they_are(size: tuple[int, int]) -> None:
     async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
@@ -159,6 +160,7 @@ async def test_a_key_leads_to_the_machines_and_back_wherever_they_are(size: tupl
     await _with(play, size=size)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])
 async def test_a_key_typed_right_after_is_for_the_machines_already(size: tuple[int, int]) -> None:
     async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
@@ -174,6 +176,7 @@ async def test_a_key_typed_right_after_is_for_the_machines_already(size: tuple[i
     assert [command.action for command in client.commands] == [DisableMachines(machines=("win10-2",))]
 
 
+@pytest.mark.slow
 async def test_the_event_log_is_found_on_a_small_screen_too() -> None:
     async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
         assert not app.dashboard.events.display
@@ -204,6 +207,7 @@ async def test_without_machines_there_is_no_pane_and_no_key_for_one() -> None:
     assert not client.commands
 
 
+@pytest.mark.slow
 async def test_the_cursor_stays_on_its_machine_when_others_come_before_it() -> None:
     async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
         await pilot.press("m", "down")
@@ -224,6 +228,7 @@ async def test_the_cursor_stays_on_its_machine_when_others_come_before_it() -> N
     assert [command.action for command in client.commands] == [DisableMachines(machines=("win10-1",))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pressed", "action"),
     [
@@ -255,6 +260,7 @@ async def test_keys_on_the_machines_are_for_machines(pressed: list[str], action:
     assert [command.action for command in client.commands] == ([] if action is None else [action])
 
 
+@pytest.mark.slow
 async def test_disabling_a_machine_that_serves_a_task_asks_and_names_both() -> None:
     async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
         await pilot.press("m", "d")
@@ -267,6 +273,7 @@ async def test_disabling_a_machine_that_serves_a_task_asks_and_names_both() -> N
     await _with(play)
 
 
+@pytest.mark.slow
 async def test_the_palette_disables_a_machine_too_and_asks_which_one_it_hits() -> None:
     async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
         await pilot.press("m", "down", "m")
@@ -301,6 +308,7 @@ async def test_nothing_is_drawn_again_when_nothing_changed() -> None:
     await _with(play)
 
 
+@pytest.mark.slow
 async def test_two_lines_each_while_there_is_room_and_one_beyond() -> None:
     async def few(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
         pane = app.dashboard.machines

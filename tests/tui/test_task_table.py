@@ -90,6 +90,7 @@ async def test_the_cursor_begins_on_the_newest_and_follows_it_until_it_is_moved(
     await _with(50, test)
 
 
+@pytest.mark.slow
 async def test_a_task_stays_on_its_line_while_others_come_above_it() -> None:
     async def test(app: TableApp, pilot: Pilot[None]) -> None:
         for _ in range(30):

@@ -127,7 +127,6 @@ class TaskScreen(Screen[None]):
             for run in self._record.task.plugins:
                 await self._read_results(run)
         self.tick()
-        self.refresh_bindings()
 
     def tick(self) -> None:
         """Draw what moves with time alone."""

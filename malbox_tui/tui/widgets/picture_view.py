@@ -36,7 +36,7 @@ class PictureView(Widget):
         self._picture: Picture | Unshowable | None = None
         self.is_looking = False
         """A picture is being read."""
-        self._lines: list[Text] = []
+        self._lines: list[Text] | list[Strip] = []
         self._made_for: object = None
 
     @property
@@ -53,7 +53,7 @@ class PictureView(Widget):
         if reference is not None and reference != self._shown and not self.is_looking:
             self.is_looking = True
             self.run_worker(self._look(), group="picture")
-        self.refresh(Region(0, 0, self.size.width, 1))
+        self.refresh(Region(0, 0, self.outer_size.width, 1))
 
     def get_content_width(self, container: Size, viewport: Size) -> int:
         """See `Widget`."""
@@ -65,11 +65,12 @@ class PictureView(Widget):
 
     def render_line(self, y: int) -> Strip:
         """See `Widget`."""
-        width = self.size.width
-        line = self._title(width) if y == 0 else next(iter(self._body(width)[y - 1 : y]), Text())
-        style = self.rich_style
-        segments = [segment for segment in line.render(self.app.console) if segment.text != "\n"]
-        return Strip(Segment.apply_style(segments, style)).adjust_cell_length(width, style)
+        width, style = self.size.width, self.rich_style
+        lines: list[Text | Strip] = [self._title(width), *self._body(width)]
+        line = lines[y] if y < len(lines) else Text()
+        if isinstance(line, Text):
+            line = Strip(Segment.apply_style([part for part in line.render(self.app.console) if part.text != "\n"], style))
+        return line.adjust_cell_length(width, style)
 
     async def _look(self) -> None:
         """Until what is shown is what is wanted; of many that came meanwhile, the last one is looked at."""
@@ -87,14 +88,14 @@ class PictureView(Widget):
     def _title(self, width: int) -> Text:
         return fit(sentence(self._caption(), f"bold {self._moment().tone('accent')}"), width)
 
-    def _body(self, width: int) -> list[Text]:
+    def _body(self, width: int) -> list[Text] | list[Strip]:
         room = max(LEAST_LINES, self.screen.size.height - LINES_ELSEWHERE)
         made_for = (self._picture, width, room, self._moment().dark)
         if made_for != self._made_for:
             self._made_for, self._lines = made_for, self._made(width, room)
         return self._lines
 
-    def _made(self, width: int, room: int) -> list[Text]:
+    def _made(self, width: int, room: int) -> list[Text] | list[Strip]:
         picture = self._picture
         if picture is None or width <= 0:
             return []
