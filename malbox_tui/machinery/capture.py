@@ -44,9 +44,10 @@ class Capture:
         self._file: PcapFile | None = None
         self._filters: dict[str, Drain] = {}
         self._ended = False
+        self._given_up = False
 
     def begin(self, connection: Any, machine: MachineSpec) -> None:
-        """Record all network cards. Raises `MachineUnable`, `MachineError`; nothing is left then."""
+        """Record all network cards. Raises `MachineUnable`, and `MachineError`, also when it is given up; nothing is left then."""
         domain = find_domain(connection, machine)
         if not hasattr(qemu_module(), "qemuMonitorCommandWithFiles"):
             raise MachineUnable(machine.name, "its traffic can't be recorded: that takes libvirt 8.2 or newer")
@@ -62,9 +63,11 @@ class Capture:
         try:
             for card in cards:
                 self._attach(domain, card, self._file)
+            if self._given_up:
+                raise MachineError(machine.name, "the recording of its traffic was given up before it began")
         except BaseException:
             self.give_up()
-            self._target.unlink(missing_ok=True)
+            self.remove()
             raise
 
     async def end(self) -> None:
@@ -84,10 +87,17 @@ class Capture:
 
     def give_up(self) -> None:
         """End it here; QEMU notices at the next packet, and stops recording."""
-        for drain in self._filters.values():
+        # Set before the drains are looked through: who adds one looks at it afterwards.
+        self._given_up = True
+        for drain in list(self._filters.values()):
             drain.give_up()
         if self._file is not None:
             self._file.close()
+
+    def remove(self) -> None:
+        """Remove what was recorded, if it was this capture that made the file."""
+        if self._file is not None:
+            self._target.unlink(missing_ok=True)
 
     def _attach(self, domain: Any, card: NetworkCard, file: PcapFile) -> None:
         name = f"malbox-{secrets.token_hex(6)}"

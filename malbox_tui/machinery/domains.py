@@ -53,10 +53,14 @@ def find_snapshot(domain: Any, machine: MachineSpec) -> Snapshot:
     if state not in RUNNING_STATES:
         raise MachineMisconfigured(
             machine.name,
-            f"its snapshot {snapshot.name!r} was taken while it was {'off' if state == 'shutoff' else state or 'off'}. "
+            f"its snapshot {snapshot.name!r} {_flaw(state)}. "
             f"Delete it, start the guest, then `{virsh(machine)} snapshot-create-as {quote(machine.domain_name)} {snapshot.name}`",
         )
     return snapshot
+
+
+def _flaw(state: str) -> str:
+    return "was taken while it was off" if state == "shutoff" else f"holds no running guest ({state or 'no state'})"
 
 
 def _named(domain: Any, machine: MachineSpec) -> Any:

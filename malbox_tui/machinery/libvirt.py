@@ -123,6 +123,7 @@ class LibvirtProvider:
             await self._run(machine, capture.begin, again=False)
         except BaseException:
             capture.give_up()
+            capture.remove()
             raise
         return capture
 

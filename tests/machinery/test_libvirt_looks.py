@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import select
 import stat
+import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
 from malbox_tui.machinery.libvirt import LibvirtProvider
+from malbox_tui.machinery.monitor import PassedFile
+from malbox_tui.machinery.pcap import HEADER
 from malbox_tui.model.errors import GuestUnreachable, MachineError, MachineUnable
 from malbox_tui.model.machine import Throttle
-from tests.machinery.conftest import wrapped
+from tests.machinery.conftest import Gate, wrapped
 from tests.machinery.mock_host import machine_at
+from tests.machinery.test_pcap import packets, record
+from tests.support.virtual_time import settle_loop
 
 pytestmark = pytest.mark.needs("libvirt")
+
+T = TypeVar("T")
 
 
 async def test_a_screenshot_is_a_picture(provider: LibvirtProvider, host: str) -> None:
@@ -134,3 +144,86 @@ async def test_there_is_no_agent_where_the_hypervisor_knows_of_none(provider: Li
         await provider.ask(machine_at(host, "up"), '{"execute":"guest-ping"}', 5)
     with pytest.raises(GuestUnreachable):
         await provider.ask(machine_at(host, "nobody"), '{"execute":"guest-ping"}', 5)
+
+
+class PlayedQemu:
+    """A QEMU that sends one packet as soon as it records, and closes what it was given when it is told to."""
+
+    def __init__(self, gate: Gate | None = None) -> None:
+        self.gate = gate
+        self.pipes: dict[str, int] = {}
+        self._passed = -1
+
+    def pass_file(self, domain: object, fd: int) -> PassedFile:
+        if self.gate is not None:
+            self.gate.hold()
+        self._passed = os.dup(fd)
+        return PassedFile(fd=fd, fdset_id=1)
+
+    def run_command(self, domain: object, name: str, arguments: dict[str, str]) -> bytes:
+        if name == "object-add":
+            self.pipes[arguments["id"]] = self._passed
+            os.write(self._passed, HEADER + record(b"packet"))
+        else:
+            os.close(self.pipes.pop(arguments["id"]))
+        return b"{}"
+
+    def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("malbox_tui.machinery.capture.pass_file", self.pass_file)
+        monkeypatch.setattr("malbox_tui.machinery.capture.run_command", self.run_command)
+        monkeypatch.setattr("malbox_tui.machinery.capture.take_file_back", lambda *_: None)
+
+
+async def test_a_recording_holds_what_came_until_its_end(
+    provider: LibvirtProvider, host: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    qemu = PlayedQemu()
+    qemu.install(monkeypatch)
+    capture = await provider.capture(machine_at(host, "up"), tmp_path / "traffic.pcap")
+    assert len(qemu.pipes) == 1
+    await capture.end()
+    await capture.end()
+    assert qemu.pipes == {}
+    assert [packet for _, packet in packets((tmp_path / "traffic.pcap").read_bytes())] == [b"packet"]
+
+
+async def test_a_recording_that_is_given_up_before_it_began_leaves_nothing(
+    provider: LibvirtProvider, host: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gate: Gate
+) -> None:
+    qemu = PlayedQemu(gate)
+    qemu.install(monkeypatch)
+    async with asyncio.TaskGroup() as group:
+        beginning = group.create_task(provider.capture(machine_at(host, "up"), tmp_path / "traffic.pcap"))
+        await gate.reached()
+        beginning.cancel()
+        await settle_loop()
+        gate.open()
+    [pipe] = await until(lambda: list(qemu.pipes.values()))
+    await until(lambda: not is_read(pipe))
+    os.close(pipe)
+    assert [path.name for path in tmp_path.iterdir()] == ["host.xml"]
+
+
+async def test_a_file_that_is_there_is_not_overwritten_by_a_recording(
+    provider: LibvirtProvider, host: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    PlayedQemu().install(monkeypatch)
+    target = tmp_path / "traffic.pcap"
+    target.write_bytes(b"precious")
+    with pytest.raises(MachineError, match="File exists"):
+        await provider.capture(machine_at(host, "up"), target)
+    assert target.read_bytes() == b"precious"
+
+
+def is_read(pipe: int) -> bool:
+    """Whether somebody holds the other end of a pipe."""
+    poll = select.poll()
+    poll.register(pipe, select.POLLOUT)
+    return not any(event & select.POLLERR for _, event in poll.poll(0))
+
+
+async def until(find: Callable[[], T]) -> T:
+    """What is found, as soon as there is something."""
+    while not (found := find()):
+        await asyncio.get_running_loop().run_in_executor(None, threading.Event().wait, 0.01)
+    return found
