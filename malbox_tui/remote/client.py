@@ -16,7 +16,7 @@ import msgspec
 
 from malbox_tui.model.actions import ActionRecord
 from malbox_tui.model.commands import Command, CommandOutcome
-from malbox_tui.model.errors import EngineMismatch, EngineStopped, RefusedCommand
+from malbox_tui.model.errors import Disconnected, EngineMismatch, EngineStopped, RefusedCommand
 from malbox_tui.model.events import Event, Gap, Position
 from malbox_tui.model.overview import Overview
 from malbox_tui.model.queries import TaskPage, TaskQuery
@@ -174,7 +174,14 @@ class RemoteClient:
     ) -> Account:
         """See `Client`. Raises `Disconnected` when the engine can't be reached any more; what was told stays taken."""
         sending = Sending(self._wires, self._headers(), options, self._way.shown, on_receipt)
-        return await self._told(sending.run(offers))
+        try:
+            return await self._told(sending.run(offers))
+        except Disconnected as lost:
+            if not sending.answered:
+                raise
+            problem = f"{lost.problem}, after {sending.answered} {'sample' if sending.answered == 1 else 'samples'}"
+            remedy = "Add the same again when the connection is back: nothing is taken twice."
+            raise Disconnected(lost.where, problem, lost.since, remedy) from lost
 
     async def overview(self) -> Overview:
         """See `Client`. Raises `Disconnected`."""

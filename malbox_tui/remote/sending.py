@@ -44,6 +44,11 @@ class Sending:
     _taken: int = 0
     _lost: ConnectionLost | MalboxError | None = None
 
+    @property
+    def answered(self) -> int:
+        """For how many offers there is a receipt."""
+        return len(self._receipts)
+
     async def run(self, offers: AsyncIterator[Offer]) -> Account:
         """Send all. Raises `ConnectionLost`, `EngineStopped`, `EngineMismatch`, and what the offers raise."""
         try:
@@ -52,8 +57,6 @@ class Sending:
                     senders.create_task(self._send_some(offers))
         except BaseExceptionGroup as group:
             raise _first(group) from None
-        if isinstance(self._lost, ConnectionLost) and self._receipts:
-            raise ConnectionLost(f"{self._lost}, after {len(self._receipts)} samples; add the same again: nothing is taken twice")
         if self._lost is not None:
             raise self._lost
         return Account(tuple(receipt for _, receipt in sorted(self._receipts.items())))

@@ -439,6 +439,41 @@ async def test_a_call_that_is_waited_for_is_given_up_when_the_connection_is_lost
         waiting.cancel()
 
 
+async def test_a_submission_that_is_given_up_says_how_far_it_came_and_how_to_go_on(client: Make, tmp_path: Path) -> None:
+    followed, half_way = asyncio.Event(), asyncio.Event()
+
+    async def play(request: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if "/v1/events" not in request:
+            await _read_chunked(reader)
+            accepted = {"type": "accepted", "name": {"name": "MA=="}, "sha256": "0" * 64, "size_bytes": 1, "task_id": 1}
+            writer.write(whole(accepted))
+        elif not followed.is_set():
+            followed.set()
+            writer.write(stream([1]))
+            await half_way.wait()
+            writer.close()
+        else:
+            await reader.read()
+
+    async def endless() -> AsyncIterator[bytes]:
+        await half_way.wait()
+        while True:
+            yield b"x"
+            await asyncio.Event().wait()
+
+    async def offers() -> AsyncIterator[Offer]:
+        yield Offer(SampleName(b"small"), content=_chunks(b"a"))
+        yield Offer(SampleName(b"large"), content=endless())
+
+    remote = client(tmp_path / "s", wait_s=600.0)
+    async with odd_server(tmp_path / "s", play), following(remote, place(0)) as events, asyncio.TaskGroup() as beside:
+        assert await anext(events) == event(1)
+        waiting = beside.create_task(anext(events))
+        with pytest.raises(Disconnected, match=r"closed, after 1 samples?\. Add the same again .* nothing is taken twice"):
+            await remote.submit(offers(), SubmissionOptions(), lambda _: half_way.set())
+        waiting.cancel()
+
+
 async def test_a_wire_that_is_not_there_any_more_is_not_open(tmp_path: Path) -> None:
     async def play(_: str, __: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.close()
