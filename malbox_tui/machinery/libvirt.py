@@ -75,12 +75,9 @@ class LibvirtProvider:
         """As `MachineProvider.stop`."""
         self._claims.check_domain(machine)
         try:
-            async with asyncio.timeout(GRACEFUL_S):
-                await self._run(machine, switch_off_gently)
-        except TimeoutError:
-            await self._run(machine, switch_off, Kind.STOP)
-        await self._run(machine, switch_off, Kind.MOVE)
-        self._claims.leave(machine)
+            await self._switch_off(machine)
+        finally:
+            self._claims.leave(machine)
 
     async def power(self, machine: MachineSpec) -> PowerState:
         """As `MachineProvider.power`."""
@@ -143,6 +140,14 @@ class LibvirtProvider:
             hypervisor.close()
 
     # --- private -----------------------------------------------------------------------------------------------------------------
+
+    async def _switch_off(self, machine: MachineSpec) -> None:
+        try:
+            async with asyncio.timeout(GRACEFUL_S):
+                await self._run(machine, switch_off_gently)
+        except TimeoutError:
+            await self._run(machine, switch_off, Kind.STOP)
+        await self._run(machine, switch_off, Kind.MOVE)
 
     def _hypervisor(self, machine: MachineSpec) -> Hypervisor:
         if not machine.uri:
