@@ -1,7 +1,7 @@
 """A plugin's `plugin.toml`: every field of Malbox's manifest is known, checked, and honoured or refused by name.
 
-Source: Malbox's plugin configuration reference. `[config]` (default options) and `[sandbox]` (which options are paths that the process
-may read) are this project's own.
+Source: Malbox's plugin configuration reference. `[config]` (default options), `[sandbox]` (which options are paths that the process may
+read) and `[guest]` (the guests that a guest plugin is for) are this project's own.
 """
 
 from __future__ import annotations
@@ -150,6 +150,13 @@ class Sandbox(_Table, frozen=True, kw_only=True):
     """Keys of [config] that hold a path of the host; where one is set, the plugin can read it and is told where."""
 
 
+class Guests(_Table, frozen=True, kw_only=True):
+    """[guest]"""
+
+    platforms: tuple[Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9-]{1,32}$")], ...] = ()
+    """The platforms that a guest plugin is for, such as "linux"; empty: all."""
+
+
 class Manifest(_Table, frozen=True, kw_only=True):
     """A whole manifest."""
 
@@ -160,6 +167,7 @@ class Manifest(_Table, frozen=True, kw_only=True):
     scope: Scope | None = None
     config: dict[str, str] = {}
     sandbox: Sandbox = Sandbox()
+    guest: Guests | None = None
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -194,7 +202,7 @@ def entry_of(folder: Path, manifest: Manifest) -> str:
     entry = manifest.plugin.binary or folder.name
     if Path(entry).name != entry or entry in ("", ".", ".."):
         raise ManifestError(path, key, f"{entry!r} must be the name of a file in the plugin's folder")
-    if not entry.endswith(".py"):
+    if manifest.plugin.type is PluginType.HOST and not entry.endswith(".py"):
         raise ManifestError(path, key, f"{entry!r} is not a Python script (.py); this version runs no other host plugins")
     if not (folder / entry).is_file():
         raise ManifestError(path, key, f"there is no file {entry!r} in the plugin's folder")
@@ -203,22 +211,49 @@ def entry_of(folder: Path, manifest: Manifest) -> str:
 
 def _beyond_this_version(manifest: Manifest) -> Iterator[tuple[str, str]]:
     """What is valid in Malbox and can't be honoured here: nothing is accepted and then ignored."""
+    yield from _of_guest(manifest) if manifest.plugin.type is PluginType.GUEST else _of_host(manifest)
+    for key in ("port", "paths", "stash", "auto_collect"):
+        if getattr(manifest.runtime, key) is not None:
+            yield f"runtime.{key}", _NOT_IN_GUESTS if manifest.plugin.type is PluginType.GUEST else _OF_GUESTS
+    if manifest.events.subscribe or manifest.events.filters:
+        yield "events", "event subscriptions are not supported by this version"
+    if manifest.scope is not None:
+        yield "scope", "belongs to the state 'scoped', which is not supported by this version"
+
+
+_OF_GUESTS = "belongs to guest plugins; a host plugin has no use for it"
+_NOT_IN_GUESTS = "is not supported by this version: a guest plugin gets the folder for its results as its only argument"
+
+
+def _of_guest(manifest: Manifest) -> Iterator[tuple[str, str]]:
     runtime = manifest.runtime
-    if manifest.plugin.type is PluginType.GUEST:
-        yield "plugin.type", "guest plugins need a machine; this version runs host plugins only"
+    if runtime.state is not State.EPHEMERAL:
+        yield (
+            "runtime.state",
+            f"{runtime.state.value!r} is not what a guest plugin does: each run begins it anew; use 'ephemeral'",
+        )
+    if runtime.execution not in (Execution.PARALLEL, Execution.UNRESTRICTED):
+        yield "runtime.execution", f"{runtime.execution.value!r} is not supported in guests by this version; use 'parallel'"
+    if runtime.log_filter != "info":
+        yield "runtime.log_filter", "is not passed on to guest plugins by this version"
+    if runtime.analysis_timeout is not None:
+        yield "runtime.analysis_timeout", "belongs to host plugins; a guest plugin runs as long as the sample does"
+    if manifest.config:
+        yield "config", "belongs to host plugins; a guest plugin gets the folder for its results as its only argument"
+    if manifest.sandbox.paths:
+        yield "sandbox.paths", "belongs to host plugins"
+
+
+def _of_host(manifest: Manifest) -> Iterator[tuple[str, str]]:
+    runtime = manifest.runtime
+    if manifest.guest is not None:
+        yield "guest", _OF_GUESTS
     if runtime.state is not State.PERSISTENT:
         yield "runtime.state", f"{runtime.state.value!r} is not supported by this version; use 'persistent'"
     if runtime.execution is Execution.EXCLUSIVE:
         yield "runtime.execution", "'exclusive' is not supported by this version; use 'sequential' to run after the others"
     if runtime.log_filter not in LOG_LEVELS:
         yield "runtime.log_filter", f"must be one of {', '.join(LOG_LEVELS)} in this version"
-    for key in ("port", "paths", "stash", "auto_collect"):
-        if getattr(runtime, key) is not None:
-            yield f"runtime.{key}", "belongs to guest plugins; a host plugin has no use for it"
-    if manifest.events.subscribe or manifest.events.filters:
-        yield "events", "event subscriptions are not supported by this version"
-    if manifest.scope is not None:
-        yield "scope", "belongs to the state 'scoped', which is not supported by this version"
     for key in manifest.sandbox.paths:
         if key not in manifest.config:
             yield "sandbox.paths", f"{key!r} is not a key of [config]; add it there, empty if there is no default"

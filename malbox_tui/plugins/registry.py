@@ -9,8 +9,8 @@ from pathlib import Path
 
 from malbox_tui.config.settings import PluginSettings
 from malbox_tui.model.errors import ConfigError, ManifestError
-from malbox_tui.plugins.manifest import MANIFEST_NAME, Manifest, entry_of, read_manifest
-from malbox_tui.ports import PluginInfo
+from malbox_tui.plugins.manifest import MANIFEST_NAME, Manifest, PluginType, entry_of, read_manifest
+from malbox_tui.ports import GuestPlugin, PluginInfo
 
 BUILTIN_FOLDER = Path(__file__).resolve().parent / "builtin"
 
@@ -47,11 +47,37 @@ class HostPlugin:
 def find_plugins(
     settings: PluginSettings, folder: Path = BUILTIN_FOLDER, config_file: str = "configuration"
 ) -> tuple[HostPlugin, ...]:
-    """The plugins in `folder` that are not disabled, by name.
+    """The host plugins in `folder` that are not disabled, by name.
 
     Raises `ManifestError` for one that can't be used, `ConfigError` (naming `config_file`) for settings of a plugin that isn't there
     or has no such option.
     """
+    found = _found(settings, folder, config_file)
+    return tuple(plugin for plugin in found if plugin.manifest.plugin.type is PluginType.HOST)
+
+
+def find_guest_plugins(
+    settings: PluginSettings, folder: Path = BUILTIN_FOLDER, config_file: str = "configuration"
+) -> tuple[GuestPlugin, ...]:
+    """The guest plugins in `folder` that are not disabled, by name. Raises as `find_plugins`."""
+    found = _found(settings, folder, config_file)
+    return tuple(_as_guest_plugin(plugin, settings) for plugin in found if plugin.manifest.plugin.type is PluginType.GUEST)
+
+
+def _as_guest_plugin(plugin: HostPlugin, settings: PluginSettings) -> GuestPlugin:
+    guests = plugin.manifest.guest
+    return GuestPlugin(
+        name=plugin.name,
+        version=plugin.version,
+        program=plugin.folder / plugin.entry,
+        platforms=frozenset(guests.platforms) if guests is not None and guests.platforms else None,
+        max_results=settings.max_results,
+        max_result_bytes=settings.max_result_bytes,
+    )
+
+
+def _found(settings: PluginSettings, folder: Path, config_file: str) -> tuple[HostPlugin, ...]:
+    """All plugins in `folder` that are not disabled, of both kinds, by name."""
     found: dict[str, HostPlugin] = {}
     for manifest_path in sorted(folder.glob(f"*/{MANIFEST_NAME}")):
         plugin = _load(manifest_path.parent)

@@ -49,6 +49,9 @@ class SimulatedProgram:
         """As `GuestProgram.kill`."""
         with self._calls.one("kill"):
             await self._calls.let_pass(self._calls.world.durations.ask, "while a program was ended")
+            if self._exit is None and self._ends_at <= asyncio.get_running_loop().time():
+                self._come_to_its_end()
+                self._calls.check("while a program was ended")
             if self._exit is None:
                 self._over(GuestExit(_KILLED, self._printed, GuestEnd.KILLED))
                 self._killed.set()

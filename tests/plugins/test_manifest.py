@@ -9,7 +9,7 @@ import pytest
 from malbox_tui.config.settings import PluginSettings
 from malbox_tui.model.errors import ConfigError, ManifestError
 from malbox_tui.plugins.manifest import Execution, entry_of, read_manifest
-from malbox_tui.plugins.registry import find_plugins
+from malbox_tui.plugins.registry import find_guest_plugins, find_plugins
 
 GOOD = """
 [plugin]
@@ -45,7 +45,8 @@ FAULTS = {
     "a wrong type": (("analysis_timeout = 60", 'analysis_timeout = "long"'), "runtime.analysis_timeout", "expected `int"),
     "a timeout of nothing": (("analysis_timeout = 60", "analysis_timeout = 0"), "runtime.analysis_timeout", ">= 1"),
     "an unknown state": (('"persistent"', '"eternal"'), "runtime.state", "invalid enum value 'eternal'"),
-    "a guest plugin": (('"host"', '"guest"'), "plugin.type", "runs host plugins only"),
+    "a state that guests don't have": (('"host"', '"guest"'), "runtime.state", "each run begins it anew; use 'ephemeral'"),
+    "platforms of a host plugin": (("[config]", '[guest]\nplatforms = ["linux"]\n[config]'), "guest", "belongs to guest plugins"),
     "a state of later": (('"persistent"', '"ephemeral"'), "runtime.state", "not supported by this version"),
     "an execution of later": (('"parallel"', '"exclusive"'), "runtime.execution", "not supported by this version"),
     "a port": (('execution = "parallel"', 'execution = "parallel"\nport = 50051'), "runtime.port", "belongs to guest plugins"),
@@ -147,3 +148,63 @@ def test_the_path_of_an_option_has_to_be_there(tmp_path: Path) -> None:
 
 def test_the_built_in_plugins_are_found() -> None:
     assert [found.name for found in find_plugins(PluginSettings())] == ["digests", "file-type", "yara-x"]
+
+
+GUEST = """
+[plugin]
+name = "watcher"
+version = "0.1.0"
+type = "guest"
+binary = "watcher.exe"
+[runtime]
+state = "ephemeral"
+execution = "parallel"
+[guest]
+platforms = ["windows"]
+"""
+
+GUEST_FAULTS = {
+    "an order among others": (('"parallel"', '"sequential"'), "runtime.execution", "use 'parallel'"),
+    "a limit of its own": (
+        ("[guest]", "analysis_timeout = 5\n[guest]"),
+        "runtime.analysis_timeout",
+        "as long as the sample does",
+    ),
+    "a filter": (("[guest]", 'log_filter = "debug"\n[guest]'), "runtime.log_filter", "not passed on"),
+    "options": (("[guest]", '[config]\na = "b"\n[guest]'), "config", "its only argument"),
+    "paths": (("[guest]", '[runtime.paths]\nlog_dir = "x"\n[guest]'), "runtime.paths", "not supported by this version"),
+    "a platform that is no word": (("windows", "Win 10"), "guest.platforms", "regex"),
+}
+
+
+def guest_plugin(folder: Path, manifest: str = GUEST) -> Path:
+    folder.mkdir(parents=True)
+    (folder / "plugin.toml").write_text(manifest)
+    (folder / "watcher.exe").write_bytes(b"MZ")
+    return folder
+
+
+def test_guest_plugins_are_found_apart_from_those_of_the_host(tmp_path: Path) -> None:
+    plugin(tmp_path / "host")
+    guest_plugin(tmp_path / "guest")
+    settings = PluginSettings(max_results=3, max_result_bytes=1000)
+    (found,) = find_guest_plugins(settings, tmp_path)
+    assert (found.name, found.version, found.program) == ("watcher", "0.1.0", tmp_path / "guest" / "watcher.exe")
+    assert (found.platforms, found.max_results, found.max_result_bytes) == (frozenset({"windows"}), 3, 1000)
+    assert [host.name for host in find_plugins(settings, tmp_path)] == ["subject"]
+    assert find_guest_plugins(PluginSettings(disabled=("watcher",)), tmp_path) == ()
+
+
+def test_a_guest_plugin_without_platforms_is_for_all(tmp_path: Path) -> None:
+    guest_plugin(tmp_path / "guest", GUEST.partition("[guest]")[0])
+    (found,) = find_guest_plugins(PluginSettings(), tmp_path)
+    assert found.platforms is None
+
+
+@pytest.mark.parametrize(("change", "key", "problem"), GUEST_FAULTS.values(), ids=GUEST_FAULTS)
+def test_what_a_guest_plugin_cannot_have_is_refused(tmp_path: Path, change: tuple[str, str], key: str, problem: str) -> None:
+    folder = guest_plugin(tmp_path / "guest", GUEST.replace(*change))
+    with pytest.raises(ManifestError) as caught:
+        read_manifest(folder)
+    assert (caught.value.key or "").startswith(key)
+    assert problem in caught.value.problem

@@ -22,7 +22,7 @@ from malbox_tui.model.queries import TaskQuery, TaskSort, Waiting
 from malbox_tui.model.sample import SampleName
 from malbox_tui.model.submission import Account, Offer, SubmissionOptions
 from malbox_tui.model.task import RequirementClass, Task, TaskState
-from malbox_tui.ports import Machinery
+from malbox_tui.ports import GuestPlugin, Machinery
 from malbox_tui.simulated.guests import SimulatedChannel
 from malbox_tui.simulated.machines import SimulatedProvider
 from malbox_tui.simulated.world import Durations, Program, World
@@ -190,6 +190,7 @@ def with_engine(
     prepare: Callable[[EngineRig], object] = lambda rig: None,
     stop: ShutdownMode | None = ShutdownMode.GIVE_BACK,
     leaves: bool = False,
+    guest_plugins: Sequence[GuestPlugin] = (),
 ) -> EngineRig:
     """Run `test` against a running engine, stop it (`stop` None: the test does), and check what must always hold.
 
@@ -203,7 +204,7 @@ def with_engine(
     )
 
     async def live() -> EngineRig:
-        rig = built(settings, machines, store or BreakableStore(), runner or ScriptedRunner(), sample)
+        rig = built(settings, machines, store or BreakableStore(), runner or ScriptedRunner(), sample, guest_plugins)
         prepare(rig)
         life = rig.life = await started(rig)
         listening = asyncio.get_running_loop().create_task(_listen(rig))
@@ -224,7 +225,12 @@ def with_engine(
 
 
 def built(
-    settings: Settings, machines: Sequence[MachineSpec], store: MemoryStore, runner: ScriptedRunner, sample: Program | None = None
+    settings: Settings,
+    machines: Sequence[MachineSpec],
+    store: MemoryStore,
+    runner: ScriptedRunner,
+    sample: Program | None = None,
+    guest_plugins: Sequence[GuestPlugin] = (),
 ) -> EngineRig:
     """An engine that does not run yet, with its surroundings; `sample` is what every sample does in a guest."""
     world = World(1, asyncio.sleep, machines, durations=QUICK)  # noqa: TID251 - turned time
@@ -233,7 +239,8 @@ def built(
     machinery = Machinery(machines, {"simulated": SimulatedProvider(world)}, {"simulated": SimulatedChannel(world)})
     quarantine, results, limits, wall = ScriptedQuarantine(), ScriptedResults(), ScriptedLimits(), JumpingClock()
     results.files = world.files
-    engine = Engine(settings, Adapters(store, quarantine, results, runner, wall, machinery, limits))
+    adapters = Adapters(store, quarantine, results, runner, wall, machinery, limits, guest_plugins=guest_plugins)
+    engine = Engine(settings, adapters)
     return EngineRig(engine, store, quarantine, results, runner, world, limits, wall)
 
 
