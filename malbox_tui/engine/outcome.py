@@ -64,10 +64,11 @@ def conclude(task: Task, token: CancelToken, happened: Happened) -> Conclusion:
         return outcome(TaskState.FAILED, EndedBy.GUEST_LOST, f"The guest was lost: {happened.lost.problem}.", runs)
     if happened.not_run:
         return outcome(TaskState.FAILED, EndedBy.PLUGIN_ERROR, happened.not_run, runs)
-    failed = [run for run in ran if run.status is PluginStatus.FAILED]
-    if failed and len(failed) == len(ran):
+    on_sample = [run for run in ran if not run.subject]
+    failed = [run for run in on_sample if run.status is PluginStatus.FAILED]
+    if failed and len(failed) == len(on_sample):
         return outcome(TaskState.FAILED, EndedBy.PLUGIN_ERROR, f"Every plugin failed: {_explained(failed)}.", runs)
-    reason = " ".join((_finished_reason(runs, ran, failed), *happened.remarks))
+    reason = " ".join((_finished_reason(runs, ran), *happened.remarks))
     if happened.reached is not None and happened.has_watched:
         reason += f" Its machine was watched {_how_long(happened.reached)}."
     return outcome(TaskState.COMPLETED, EndedBy.FINISHED, reason, runs)
@@ -143,12 +144,17 @@ def _how_long(reached: Reached) -> str:
     return f"for the whole {reached.seconds:g} s"
 
 
-def _finished_reason(runs: tuple[PluginRun, ...], ran: list[PluginRun], failed: list[PluginRun]) -> str:
+def _finished_reason(runs: tuple[PluginRun, ...], ran: list[PluginRun]) -> str:
     if runs and not ran:
         return f"Finished with no results: no plugin took part. {'; '.join(f'{run.name}: {run.reason}' for run in runs)}"
     if not any(run.results for run in ran):
         return "Finished with no results."
-    remarks = [f"{len(failed)} of {len(ran)} plugins failed: {_explained(failed)}"] if failed else []
+    failed = [run for run in ran if run.status is PluginStatus.FAILED]
+    on_sample = [run for run in failed if not run.subject]
+    elsewhere = [run for run in failed if run.subject]
+    of_all = sum(not run.subject for run in ran)
+    remarks = [f"{len(on_sample)} of {of_all} plugins failed: {_explained(on_sample)}"] if on_sample else []
+    remarks += [f"what was collected could not be looked at whole: {_explained(elsewhere)}"] if elsewhere else []
     remarks += [f"{_named(run)} is {run.reason.rstrip('.')}" for run in ran if run.is_degraded]
     return f"{'; '.join(('Finished', *remarks))}."
 
