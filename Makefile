@@ -11,7 +11,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
-SYSTEM_PACKAGES := bubblewrap curl fish gcc libvirt-dev openssh-client openssh-server pkg-config python3-dev python3-venv systemd tmux util-linux zsh
+SYSTEM_PACKAGES := bubblewrap busybox-static curl e2fsprogs fish gcc libvirt-daemon libvirt-daemon-driver-qemu libvirt-dev openssh-client \
+	openssh-server pkg-config python3-dev python3-venv qemu-system-x86 qemu-utils systemd tini tmux util-linux zsh
 
 # SAMPLES as it was given: neither make nor the shell reads anything into it.
 export MAKE_RUN_SAMPLES := $(value SAMPLES)
@@ -22,7 +23,7 @@ LIBVIRT_STAMP := $(shell pkg-config --exists libvirt 2>/dev/null && command -v c
 # What the engine is measured beside is installed for that alone.
 BENCH_STAMP := $(if $(filter engine,$(or $(BENCH),engine)),$(STAMPS)/bench)
 
-.PHONY: help run test fast lint simulate mutants soak bench screenshots system-deps clean
+.PHONY: help run test fast rig lint simulate mutants soak bench screenshots system-deps clean
 
 help: ## what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -42,6 +43,9 @@ test: $(STAMPS)/test $(LIBVIRT_STAMP) ## run the tests, the fast ones first
 
 fast: $(STAMPS)/test $(LIBVIRT_STAMP) ## run the fast tests alone, in two minutes or less
 	@$(BIN)/python -m pytest -W error::pytest.PytestUnhandledThreadExceptionWarning -m 'not slow and not rig'
+
+rig: $(STAMPS)/test $(LIBVIRT_STAMP) ## run the tests on real machines: libvirt and QEMU, as root
+	@$(BIN)/python -m pytest -W error::pytest.PytestUnhandledThreadExceptionWarning -m rig
 
 lint: $(STAMPS)/lint $(STAMPS)/test ## format, lint, strict types, import contracts, docs
 	@$(BIN)/ruff format --check .
@@ -85,7 +89,7 @@ system-deps: ## install the Debian packages for isolation and libvirt, as root
 	apt-get install -q -y --no-install-recommends $(SYSTEM_PACKAGES) >&2
 
 clean: ## remove the environment and everything generated
-	@rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis snapshot_report.html
+	@rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .rig snapshot_report.html
 	find malbox_tui tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(STAMPS)/venv: .ci/make-venv

@@ -21,12 +21,17 @@ os.environ.pop("TEXTUAL_THEME", None)
 
 FORBID_SKIPS = os.environ.get("MALBOX_TUI_FORBID_SKIPS", "") not in ("", "0")
 
+PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+
+RIG_PROGRAMS = ("libvirtd", "qemu-system-x86_64", "qemu-img", "mkfs.ext4", "busybox", "tini", "gcc")
+"""What real machines are made with."""
+
 SYSTEM_FEATURES: dict[str, Callable[[], bool]] = {
     "bubblewrap": lambda: shutil.which("bwrap") is not None,
     "busybox": lambda: shutil.which("busybox") is not None,
     "libvirt": lambda: importlib.util.find_spec("libvirt") is not None,
-    "qemu": lambda: shutil.which("qemu-system-x86_64") is not None,
-    "sshd": lambda: shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin") is not None,
+    "qemu": lambda: all(shutil.which(program, path=PATH) for program in RIG_PROGRAMS),
+    "sshd": lambda: shutil.which("sshd", path=PATH) is not None,
     "setpriv": lambda: shutil.which("setpriv") is not None,
 }
 """What `needs` may name → whether this host has it."""
@@ -36,11 +41,16 @@ def pytest_configure(config: pytest.Config) -> None:
     # Started by nohup or the like, a hangup would be ignored here and in every process that a test starts.
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     config.addinivalue_line("markers", "slow: runs after all others.")
+    config.addinivalue_line("markers", "rig: runs on real machines, after the slow ones.")
     config.addinivalue_line("markers", "needs(feature): needs what `make system-deps` installs; skipped by name without it.")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: item.get_closest_marker("slow") is not None)
+    for item in items:
+        if "rig" in item.path.relative_to(item.config.rootpath).parts[:-1]:
+            item.add_marker(pytest.mark.rig)
+            item.add_marker(pytest.mark.needs("qemu", "libvirt"))
+    items.sort(key=lambda item: (item.get_closest_marker("rig") is not None, item.get_closest_marker("slow") is not None))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 from pathlib import Path
@@ -224,7 +225,7 @@ async def test_a_clock_that_the_agent_cannot_set_is_set_by_a_program(guest: Play
     session = await guest.channel().connect(guest.machine)
 
     def now(_arguments: dict[str, object]) -> str:
-        return '{"return": %d}' % (1_800_000_001e9 if (tmp_path / "asked").exists() else 0)
+        return json.dumps({"return": 1_800_000_001 * 10**9 if (tmp_path / "asked").exists() else 0})
 
     guest.lies["guest-get-time"] = now
     await session.set_clock(1_800_000_000.5)
@@ -239,7 +240,7 @@ async def test_traces_are_there_until_the_machine_is_reverted(any_guest: PlayedG
     session = await any_guest.channel().connect(any_guest.machine)
     mark = await session.mark()
     assert len(await session.traces(mark)) == 2
-    os.unlink(mark.file)
+    Path(mark.file).unlink()
     assert await session.traces(mark) == [f"the process {mark.word} still runs"]
     any_guest.revert()
     session = await any_guest.channel().connect(any_guest.machine)
