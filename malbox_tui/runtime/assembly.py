@@ -22,7 +22,7 @@ from malbox_tui.model.actions import ActionRecord
 from malbox_tui.model.events import Event, EventBody
 from malbox_tui.model.queries import TaskPage, TaskQuery
 from malbox_tui.model.task import TaskState
-from malbox_tui.plugins.registry import BUILTIN_FOLDER
+from malbox_tui.plugins.registry import BUILTIN_FOLDER, find_guest_plugins
 from malbox_tui.plugins.runner import HostPluginRunner
 from malbox_tui.ports import Intake, LimitsStore, MachineBook, Machinery
 from malbox_tui.runtime.engine_thread import EngineThread
@@ -114,6 +114,7 @@ def build_engine(
             machinery=Machinery(listing.machines, faults=listing.faults) if at_rest else build_machinery(listing),
             limits=limits,
             book=book,
+            guest_plugins=() if at_rest else find_guest_plugins(settings.plugins, plugin_folder),
             free_bytes=lambda: _free_bytes(folders.root),
         ),
         at_rest=at_rest,
