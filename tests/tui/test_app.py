@@ -104,6 +104,7 @@ async def test_a_paused_pool_is_resumed_by_the_same_key() -> None:
     assert [command.action for command in client.commands] == [ResumePool()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pressed", [["c", "enter"], ["c", "escape"]])
 async def test_the_harmless_answer_has_the_focus(pressed: list[str]) -> None:
     async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
@@ -131,6 +132,7 @@ async def test_a_cancel_hits_the_task_that_was_asked_about_also_when_rows_moved_
     assert [command.action for command in client.commands] == [CancelTasks(task_ids=(2,), expected=TaskState.PENDING)]
 
 
+@pytest.mark.slow
 async def test_an_ended_task_is_not_canceled() -> None:
     async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
         await pilot.press("end", "c")
@@ -242,6 +244,7 @@ async def test_leaving_an_idle_console_asks_nothing() -> None:
     assert app.return_value is ShutdownMode.GIVE_BACK
 
 
+@pytest.mark.slow
 async def test_leaving_looks_anew_whether_anything_runs() -> None:
     async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
         client.put(record(2), record(3))
@@ -280,6 +283,7 @@ async def test_enter_after_a_filter_opens_what_the_filter_shows() -> None:
     await _play(play, ScriptedClient([record(1), record(2, TaskState.COMPLETED, b"a needle.exe"), record(3)]))
 
 
+@pytest.mark.slow
 async def test_a_lost_event_makes_the_console_read_everything_anew() -> None:
     async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
         client.put(record(4, TaskState.RUNNING))
@@ -454,6 +458,7 @@ def _notice(app: MalboxApp) -> Toast | None:
     return next((toast for toast in app.screen.query(Toast) if toast.region.area > 0), None)
 
 
+@pytest.mark.slow
 async def test_a_click_on_a_notice_that_is_gone_is_nothing() -> None:
     async with _with_notices(ScriptedClient()) as (app, pilot):
         app.notify("gone in a moment")
@@ -479,6 +484,7 @@ async def test_an_order_that_the_engine_cannot_keep_is_told() -> None:
         assert app.breakdown is None
 
 
+@pytest.mark.slow
 async def test_what_a_configuration_came_about_by_is_told_at_the_start_and_stays_in_the_log() -> None:
     note = "config.limits.toml: the group default has min_workers = 1 and max_workers = 3, as saved."
     app = MalboxApp(surroundings(ScriptedClient(), notes=(note,)))

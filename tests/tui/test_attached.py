@@ -76,6 +76,7 @@ def banner(app: MalboxApp) -> str:
 # --- while there is no connection ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 async def test_a_lost_connection_can_not_be_missed() -> None:
     async with attached() as (app, pilot, _, way):
         assert banner(app) == ""
@@ -121,6 +122,7 @@ async def test_nothing_is_asked_of_an_engine_that_can_not_be_reached_and_everyth
         assert banner(app) == ""
 
 
+@pytest.mark.slow
 async def test_what_fails_for_want_of_a_connection_leaves_what_was_seen_last() -> None:
     async with attached() as (app, pilot, client, _):
         client.fails = Disconnected("sbx-01", "gone")
@@ -291,6 +293,7 @@ async def test_an_idle_pool_goes_on_in_the_background_by_key() -> None:
         assert told == ["background", "give_back"]
 
 
+@pytest.mark.slow
 async def test_an_engine_elsewhere_is_not_put_into_the_background() -> None:
     async with attached() as (app, pilot, _, _):
         await pilot.press("b")

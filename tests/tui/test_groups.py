@@ -257,6 +257,7 @@ async def test_keys_in_a_burst_count_from_what_was_asked_for_last(pressed: list[
     assert [command.action for command in client.commands] == actions
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "answer", [CommandOutcome(done=False, message="There is no room for more."), StoreFull("The disk is full.")]
 )
@@ -306,6 +307,7 @@ async def test_a_single_group_offers_no_other() -> None:
     assert [command.action for command in client.commands] == [ResizeGroup(group="default", max_workers=5)]
 
 
+@pytest.mark.slow
 async def test_the_chosen_group_comes_into_sight() -> None:
     async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
         await pilot.press("w", "w")
