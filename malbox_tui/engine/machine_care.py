@@ -63,6 +63,11 @@ class MachineCare:
         for provider in self._machinery.providers.values():
             await provider.open()
 
+    @property
+    def is_over(self) -> bool:
+        """No care is begun any more."""
+        return self._closed
+
     def let_be(self) -> None:
         """Begin no care any more: the engine ends."""
         self._closed = True
@@ -115,7 +120,9 @@ class MachineCare:
 
     async def _is_proven(self, machine: Machine, on_change: Callable[[], None]) -> bool:
         """Switch it off and try to prove it clean, once; false when it is still `reverting` afterwards."""
-        if machine.is_ours or machine.has_orders:
+        if machine.removed_by is not None:
+            await self._stop_for_good(machine)
+        elif machine.is_ours or machine.has_orders:
             await self._stop(machine)
         if machine.next_spec is not None:
             machine.become(machine.next_spec)

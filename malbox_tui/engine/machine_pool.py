@@ -69,7 +69,7 @@ class MachinePool:
             machine.fault = self._machinery.faults.get(machine.spec.name)
             if machine.fault is None:
                 self.orders.clean(machine)
-            else:
+            elif not self._care.is_over:
                 machine.move(MachineTrigger.QUARANTINE, machine.fault)
 
     def let_be(self) -> None:
@@ -78,9 +78,10 @@ class MachinePool:
 
     async def close(self) -> None:
         """Switch all machines off that may be running, in a bounded time, and let go of them. Those that are out for maintenance are
-        left to whoever works on them."""
+        left to whoever works on them, those that were never used because of what they are to whoever they belong to."""
         out = (MachineState.DISABLED, MachineState.MISSING)
-        await self._care.close([machine for machine in self._machines.values() if machine.state not in out])
+        ours = [machine for machine in self._machines.values() if machine.state not in out and machine.fault is None]
+        await self._care.close(ours)
 
     def views(self) -> tuple[MachineView, ...]:
         """All machines, in the order of the configuration."""

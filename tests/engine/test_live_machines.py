@@ -242,6 +242,19 @@ def test_a_machine_that_nobody_uses_is_removed_in_any_state_and_off(state: Machi
     with_engine(test, machines=[spec("m1", max_failures=1), spec("m2")], prepare=prepare)
 
 
+def test_it_is_tried_again_to_switch_a_machine_off_before_nobody_knows_it_any_more() -> None:
+    async def test(rig: EngineRig) -> None:
+        await rig.add("one", requires=LINUX)
+        await rig.until_state(1, T.RUNNING)
+        await rig.do(RemoveMachines(machines=("m1",)))
+        rig.world.faults.inject(Fault.STOP_FAILS, "m1", 2)
+        await rig.until_state(1, T.COMPLETED)
+        await until_gone(rig, "m1")
+        assert not rig.world.machines["m1"].running
+
+    with_engine(test, machines=[spec("m1")])
+
+
 def test_a_machine_that_is_wanted_back_before_its_task_is_done_stays() -> None:
     async def test(rig: EngineRig) -> None:
         await rig.add("one", requires=LINUX)

@@ -177,6 +177,12 @@ def test_a_misconfigured_machine_is_quarantined_at_once_and_the_others_work() ->
     assert moves == [M.QUARANTINED, M.REVERTING, M.READY]
 
 
+def with_fault(rig: EngineRig) -> None:
+    """The configuration says of m1 that it can't be used."""
+    pool, old = rig.engine._machines, rig.engine._adapters.machinery
+    pool._machinery = Machinery(old.machines, old.providers, old.channels, {"m1": "It can't be. Do something."})
+
+
 def test_a_machine_with_a_fault_of_its_configuration_is_untouched_until_an_operator_wants_it() -> None:
     async def test(rig: EngineRig) -> None:
         machine = await rig.machine("m1")
@@ -188,11 +194,19 @@ def test_a_machine_with_a_fault_of_its_configuration_is_untouched_until_an_opera
         await rig.do(EnableMachines(machines=("m1",)))
         await rig.until_machine("m1", M.READY)
 
-    def with_fault(rig: EngineRig) -> None:
-        pool, old = rig.engine._machines, rig.engine._adapters.machinery
-        pool._machinery = Machinery(old.machines, old.providers, old.channels, {"m1": "It can't be. Do something."})
-
     with_engine(test, machines=[spec("m1"), spec("m2")], prepare=with_fault)
+
+
+def test_a_machine_with_a_fault_of_its_configuration_is_left_as_it_is_when_the_engine_ends() -> None:
+    async def test(rig: EngineRig) -> None:
+        await rig.until_machine("m2", M.READY)
+
+    def running(rig: EngineRig) -> None:
+        with_fault(rig)
+        rig.world.machines["m1"].running = True
+
+    rig = with_engine(test, machines=[spec("m1"), spec("m2")], prepare=running, leaves=True)
+    assert [body.running for body in rig.world.machines.values()] == [True, False]
 
 
 @pytest.mark.parametrize("fault", [Fault.MACHINE_MISCONFIGURED, Fault.MACHINE_MISSING])

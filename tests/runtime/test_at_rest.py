@@ -78,6 +78,13 @@ def test_nothing_is_told_of_its_coming_and_going(folders: DataFolders) -> None:
     assert events(folders) == ["TaskCreated", "TaskCreated", "ActionTaken", "TaskCanceled", "ActionTaken"]
 
 
+def test_a_machine_that_is_there_twice_is_no_news_either(folders: DataFolders) -> None:
+    with at_rest(folders, Settings(machines=with_machine().machines * 2)) as engine:
+        names = [machine.name for machine in asyncio.run(engine.client.overview()).machines]
+    assert names == ["m1", "m1 (2)"]
+    assert events(folders) == []
+
+
 def test_no_plugin_is_started_and_no_task_is_taken(folders: DataFolders) -> None:
     before = {child.pid for child in psutil.Process().children(recursive=True)}
     with at_rest(folders) as engine:
