@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from tests.benchmarks import batches, console, cost, machine, pending, served, side_by_side, sqlite_writers, usr_bin
+from tests.benchmarks import batches, console, cost, machine, machines, pending, served, side_by_side, sqlite_writers, usr_bin
 from tests.benchmarks.figures import Figure
 
 GROUPS: dict[str, list[Callable[[], Iterator[Figure]]]] = {
@@ -25,6 +25,7 @@ GROUPS: dict[str, list[Callable[[], Iterator[Figure]]]] = {
     "usr-bin": [usr_bin.measure],
     "console": [console.measure],
     "served": [served.measure],
+    "rig": [machines.measure],
 }
 
 
