@@ -241,18 +241,18 @@ def run_in_guest() -> ScriptedClient:
     )
     dropped = "C:\\Users\\ana\\Desktop\\README_TO_DECRYPT.exe"
     runs = (
-        plugin_run(430, "file-type", results=[reference(430, "file-type", "report-2")], subject=dropped),
+        plugin_run(430, "file-type", results=[reference(430, "file-type.collected-1")], subject=dropped),
         in_guest,
         plugin_run(430, "file-type"),
         plugin_run(430, "yara-x", results=[], verdict=MALICIOUS, subject=dropped),
         plugin_run(430, "file-type", results=[], subject="C:\\Windows\\Temp\\a.tmp"),
     )
-    for name, summary in (
-        ("report", "PE32+ executable for Windows"),
-        ("report-2", "PE32 executable for Windows, packed with UPX"),
+    for folder, summary in (
+        ("file-type", "PE32+ executable for Windows"),
+        ("file-type.collected-1", "PE32 executable for Windows, packed with UPX"),
     ):
         about = {"schema_version": 1, "plugin": {"id": "file-type", "version": "0.1.0"}, "summary": summary}
-        client.results[f"430/file-type/{name}"] = msgspec.json.encode(about)
+        client.results[f"430/{folder}/report"] = msgspec.json.encode(about)
     row = client.records[430]
     client.put(TaskRecord(msgspec.structs.replace(row.task, plugins=runs), row.sample))
     return client

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -187,12 +186,12 @@ class TaskScreen(Screen[None]):
 
     async def _read_results(self, run: PluginRun) -> None:
         for reference in run.results:
-            kind = _kind(run, reference)
-            if kind and reference.path not in self._read:
+            if reference.name in (REPORT_RESULT, LOG_RESULT) and reference.path not in self._read:
                 with suppress(Disconnected):
-                    self._read[reference.path] = await self._lines_of(run, reference, is_report=kind == REPORT_RESULT)
+                    self._read[reference.path] = await self._lines_of(run, reference)
 
-    async def _lines_of(self, run: PluginRun, reference: ResultRef, *, is_report: bool) -> list[Text]:
+    async def _lines_of(self, run: PluginRun, reference: ResultRef) -> list[Text]:
+        is_report = reference.name == REPORT_RESULT
         try:
             content = await self._client.read(reference, MAX_REPORT_BYTES if is_report else MAX_LOG_BYTES)
         except Disconnected:
@@ -203,9 +202,3 @@ class TaskScreen(Screen[None]):
         if is_report:
             return report_lines(run, content, self._moment())
         return log_lines(run, content.decode("utf-8", "surrogateescape"), self._moment())
-
-
-def _kind(run: PluginRun, reference: ResultRef) -> str:
-    """Report, log or another result, by its name; of a run on something else than the sample that is a part of the name."""
-    parts = [reference.name] if not run.subject else re.split(r"[-._]", reference.name)
-    return next((part for part in parts if part in (REPORT_RESULT, LOG_RESULT)), "")
