@@ -130,7 +130,10 @@ class World:
         if content in self.programs:
             return self.programs[content]
         fortune = self.fortune("program", content)
-        return Program(fortune.uniform(*self.durations.execute), fortune.choice((0, 0, 0, 1)), b"ran\n" * fortune.randrange(64))
+        seconds, printed = fortune.uniform(*self.durations.execute), b"ran\n" * fortune.randrange(64)
+        drops = tuple((f"loot-{number}", b"%d" % fortune.randrange(10**6)) for number in range(fortune.choice((0, 0, 1, 3))))
+        code = fortune.choice((*((0,) * 12), 1, 1, 1, None))
+        return Program(seconds, code, printed, drops, reboots=fortune.random() < 0.05)
 
     def leave_file(self, target: Path, content: bytes) -> None:
         """Write a file of this host: among `files`, and on disk where its folder is there."""

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+
+from malbox_tui.engine.guest_run import GUEST_RUN
+from malbox_tui.model.report import PluginStatus
+from malbox_tui.model.task import TaskState
 from malbox_tui.simulated.store import RIVAL
 from tests.simulation.facts import Check, Facts
 from tests.simulation.safety import rows_are_as_events_tell
@@ -36,9 +41,32 @@ def every_row_is_as_events_tell(facts: Facts) -> str | None:
     return rows_are_as_events_tell(facts)
 
 
+def what_a_completed_task_found_is_kept(facts: Facts) -> str | None:
+    """Each result that the runs of a task in a final state refer to is in the result store, as it was."""
+    for row in facts.rows.values():
+        for result in (result for run in row.plugins for result in run.results):
+            content = facts.results.get(result.path)
+            if content is None or hashlib.sha256(content).hexdigest() != result.sha256:
+                return f"task {row.id} ({row.state}): {result}"
+    return None
+
+
+def no_task_that_lost_its_guest_is_completed(facts: Facts) -> str | None:
+    """What is completed ran in its guest to an end; nothing but results that can't be kept fails its run there."""
+    for row in facts.rows.values():
+        in_guest = [run for run in row.plugins if run.name == GUEST_RUN]
+        if row.state is TaskState.COMPLETED and any(
+            run.status is not PluginStatus.COMPLETED and "could not be kept" not in run.reason for run in in_guest
+        ):
+            return f"task {row.id}: {in_guest}"
+    return None
+
+
 AT_THE_END: tuple[Check, ...] = (
     each_task_is_final_or_pending,
     nothing_is_left_running,
     each_machine_is_given_back,
     every_row_is_as_events_tell,
+    what_a_completed_task_found_is_kept,
+    no_task_that_lost_its_guest_is_completed,
 )

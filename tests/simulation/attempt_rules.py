@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from malbox_tui.config.settings import AnalysisSettings
 from malbox_tui.engine.batch import STUCK_S
 from malbox_tui.engine.executor import END_MARGIN_S, Attempt
+from malbox_tui.engine.guest_run import GuestTimes
 from malbox_tui.model.task import EndedBy, Outcome, TaskState
 
 EPSILON_S = 1e-6
@@ -85,10 +86,12 @@ class AttemptWatch:
         or for the store is another thing."""
         settings = self._settings
         cut_s = max(settings.cancel_grace_s, settings.flush_grace_s) + END_MARGIN_S
-        most_s = settings.critical_timeout_s + cut_s + settings.stopping_timeout_s + MARGIN_S
+        plain_s = settings.critical_timeout_s + cut_s + settings.stopping_timeout_s + MARGIN_S
+        collecting_s = GuestTimes(settings.collecting_timeout_s, 0.0, 0.0).longest_s + settings.collecting_timeout_s + cut_s
         for task_id, seen in self._seen.items():
             if seen.state is TaskState.STOPPING:
                 continue
+            most_s = plain_s if seen.attempt.lease is None else plain_s + collecting_s
             if (took_s := moment - seen.began - seen.stood_s) > most_s:
                 return f"task {task_id} has been at it for {took_s:g} s, of which {most_s:g} s are the most"
             members = 1 if seen.attempt.batch is None else len(seen.attempt.batch.task_ids)

@@ -58,6 +58,11 @@ GUEST_FAULTS = (
     Fault.GUEST_REFUSES,
     Fault.GUEST_LOST_IN_PUT,
     Fault.GUEST_LOST_IN_EXECUTE,
+    Fault.GUEST_LOST_WHEN_ASKED,
+    Fault.GUEST_REBOOTED,
+    Fault.SCREENSHOT_FAILS,
+    Fault.DUMP_FAILS,
+    Fault.CAPTURE_BREAKS,
     Fault.GUEST_POWERED_OFF,
     Fault.SAMPLE_NEVER_ENDS,
     Fault.OUTPUT_FLOODS,
@@ -157,6 +162,7 @@ def _analysis(chance: Random) -> AnalysisSettings:
         critical_timeout_s=chance.choice((1800.0, timeout_s + 0.5, timeout_s + 0.5)),
         initializing_timeout_s=chance.choice((120.0, 1.5)),
         preparing_timeout_s=chance.choice((900.0, 900.0, 1.5)),
+        collecting_timeout_s=chance.choice((60.0, 20.0, 0.5)),
         stopping_timeout_s=chance.choice((60.0, 60.0, 1.0)),
         enforce_timeout=chance.random() < 0.1,
         cancel_grace_s=chance.choice((0.5, 2.0)),
@@ -331,15 +337,17 @@ def _action(chance: Random, settings: Settings, contents: int) -> Action:
 
 
 def _submit(chance: Random, settings: Settings, contents: int, requires: RequirementClass | None = None) -> Submit:
+    requires = requires or _requires(chance, settings)
     return Submit(
         count=chance.choice((1, 1, 2, 5, 10)),
         contents=contents,
         priority=chance.choice((1, 1, 1, 5, 9)),
-        requires=requires or _requires(chance, settings),
+        requires=requires,
         again=chance.random() < 0.7,
         hold=chance.random() < 0.5,
         timeout_s=chance.choice((None, None, None, None, 1.0)),
         enforce_timeout=chance.choice((None, None, None, True, False)),
+        memory_dump=requires.needs_machine and chance.random() < 0.5,
     )
 
 

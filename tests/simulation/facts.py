@@ -44,6 +44,8 @@ class Facts:
     collected: CollectionWatch = field(default_factory=CollectionWatch)
     left: frozenset[int] = frozenset()
     """Tasks that the engine said it could not stop in time."""
+    results: Mapping[str, bytes] = field(default_factory=dict)
+    """What is in the result store, by path; filled in at the end."""
     holders: dict[int, list[Worker]] = field(default_factory=dict)
     """Task id → the workers that hold it."""
     queue_before: dict[int, Entry] = field(default_factory=dict)

@@ -101,6 +101,7 @@ class Judge:
         if left := view.handles(loop):
             raise Violation("nothing outlives the engine", f"{len(left)} tasks\n{who_waits(loop)}")
         life.facts.rows = view.rows(store)
+        life.facts.results = self._surroundings.results
         _check(AT_THE_END, life.facts)
         self._surroundings.check_the_end()
         stored = [event.position.seq for event in view.stored_events(store)]

@@ -13,7 +13,7 @@ from malbox_tui.model.errors import EngineStopped
 from malbox_tui.model.queries import TaskFilter, TaskQuery, TaskSort
 from malbox_tui.model.sample import SampleName
 from malbox_tui.model.submission import Accepted, Duplicate, Offer, Receipt, SubmissionOptions
-from malbox_tui.model.task import TaskState
+from malbox_tui.model.task import RunOptions, TaskState
 from malbox_tui.simulated.faults import Faults
 from tests.simulation import plan
 from tests.simulation.mirror import Mirror
@@ -90,6 +90,7 @@ class Operator:
             priority=action.priority,
             timeout_s=action.timeout_s,
             enforce_timeout=action.enforce_timeout,
+            run=RunOptions(memory_dump=action.memory_dump),
             again=action.again,
             requires=action.requires,
             hold=action.hold,

@@ -32,6 +32,7 @@ class Submit:
     hold: bool
     timeout_s: float | None
     enforce_timeout: bool | None
+    memory_dump: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from malbox_tui.config.settings import Settings
@@ -57,6 +57,11 @@ class Surroundings:
     @property
     def faults(self) -> Faults:
         return self._world.faults
+
+    @property
+    def results(self) -> Mapping[str, bytes]:
+        """What is in the result store, by path."""
+        return self._world.results
 
     @property
     def violations(self) -> list[str]:
