@@ -58,7 +58,6 @@ GUEST_FAULTS = (
     Fault.GUEST_REFUSES,
     Fault.GUEST_LOST_IN_PUT,
     Fault.GUEST_LOST_IN_EXECUTE,
-    Fault.GUEST_LOST_WHEN_ASKED,
     Fault.GUEST_REBOOTED,
     Fault.SCREENSHOT_FAILS,
     Fault.DUMP_FAILS,
@@ -200,7 +199,7 @@ def _epoch(chance: Random, settings: Settings, contents: int) -> Epoch:
     length_s = _moment(chance, chance.choice((60.0, 60.0, 400.0, 400.0)))
     actions: list[tuple[float, Action]] = [(_moment(chance, 3.0), _submit(chance, settings, contents)) for _ in range(2)]
     actions += [(_moment(chance, length_s), _action(chance, settings, contents)) for _ in range(chance.randint(6, 28))]
-    actions += [(_moment(chance, length_s), Inject(chance.choice(_INJECTED))) for _ in range(chance.randint(3, 12))]
+    actions += [(_moment(chance, length_s), Inject(chance.choice(_INJECTED))) for _ in range(chance.randint(4, 16))]
     actions += _scene(chance, settings, contents, length_s)
     if any(group.batch_size > 1 for group in settings.groups()):
         static = replace(_submit(chance, settings, contents, RequirementClass()), again=True)
@@ -268,6 +267,15 @@ def _ending(chance: Random, length_s: float) -> Crash | Stop:
 
 _SELDOM = (
     Fault.GUEST_REFUSES,
+    Fault.GUEST_LOST_IN_PUT,
+    Fault.GUEST_LOST_WHEN_ASKED,
+    Fault.GUEST_REBOOTED,
+    Fault.SCREENSHOT_FAILS,
+    Fault.DUMP_FAILS,
+    Fault.DUMP_FAILS,
+    Fault.CAPTURE_BREAKS,
+    Fault.MACHINE_MISCONFIGURED,
+    Fault.MACHINE_UNABLE,
     Fault.GUEST_POWERED_OFF,
     Fault.GUEST_LOST_IN_EXECUTE,
     Fault.SAMPLE_NEVER_ENDS,
@@ -284,6 +292,9 @@ _RAREST = (
     Fault.OUTPUT_TORN,
     Fault.OUTPUT_TORN,
     Fault.GUEST_LOST_IN_EXECUTE,
+    Fault.GUEST_LOST_IN_PUT,
+    Fault.GUEST_REBOOTED,
+    Fault.DUMP_FAILS,
     Fault.GUEST_REFUSES,
     Fault.PLUGIN_DEAF,
 )
