@@ -223,7 +223,7 @@ def test_no_sequence_of_theirs_reaches_the_terminal(tmp_path: Path) -> None:
         terminal.press(b"m\r").until("What it is", "History, the latest first")
         terminal.press(b"i").until("Change machine").press(b"\r").until("SetMachine")
         terminal.press(b"\x1b").until(gone="Change machine")
-        terminal.press(b"\x1b").until("Workers").press(b"\x1b")
+        terminal.press(b"\x1b").until("Workers").press(b"m")
         terminal.press(b"a").until("Add a file or a folder")
         terminal.press(os.fsencode(folder) + b"/").until("\\x1b")
         terminal.press(b"\x1b").until(gone="Add a file")
