@@ -115,7 +115,7 @@ class LibvirtProvider:
         """As `MachineProvider.capture`: of all its network cards, up to 1 GiB."""
         if not is_local(machine.uri):
             raise MachineUnable(machine.name, f"its traffic can't be recorded from this host: it runs on {machine.uri}")
-        capture = Capture(machine, target, self._hypervisor(machine).link(machine.domain_name), self._crew)
+        capture = Capture(machine, target, self._hypervisor(machine).link(machine.domain_name, Kind.LOOK), self._crew)
         try:
             await self._run(machine, capture.begin, again=False)
         except BaseException:
@@ -130,7 +130,7 @@ class LibvirtProvider:
 
     async def ask(self, machine: MachineSpec, request: str, limit_s: float) -> str:
         """As `AgentLine.ask`."""
-        return await agent.ask(self._hypervisor(machine).link(machine.domain_name), machine, request, limit_s)
+        return await agent.ask(self._hypervisor(machine).link(machine.domain_name, Kind.AGENT), machine, request, limit_s)
 
     async def close(self) -> None:
         """As `MachineProvider.close`."""
@@ -185,7 +185,7 @@ class LibvirtProvider:
         again: bool = True,
     ) -> T:
         hypervisor = self._hypervisor(machine)
-        link = hypervisor.control if control else hypervisor.link(machine.domain_name)
+        link = hypervisor.control if control else hypervisor.link(machine.domain_name, kind)
         return await link.run(lambda connection: work(connection, machine), kind, again=again)
 
     def _in_words(self, machine: MachineSpec, problem: Refusal | Unreachable) -> MachineError:

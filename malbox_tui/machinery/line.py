@@ -1,8 +1,11 @@
 """One open connection to a hypervisor, and its calls.
 
-libvirt's daemon serves five requests of a connection at once and lets others wait (`max_client_requests`), so each kind of call has
-lanes of its own on it: what hangs in one kind holds up no other. Connections and what hangs on them are closed in threads, because
-closing one whose daemon hangs takes as long as keepalive does.
+A connection is used by one call at a time. libvirt's client before 10.3 leaves pointers into the stack of one thread for the next when
+several wait on a connection that dies (CVE-2024-4418), which ends the process (seen). So each kind of call has a connection of its own,
+and what hangs in one holds up no other.
+
+A connection is closed in a thread, because that takes as long as keepalive does when the daemon hangs, and not before its last call has
+returned: libvirt's calls hold no reference of the connection that they use, and closing it under one ends the process (seen).
 """
 
 from __future__ import annotations
@@ -28,19 +31,13 @@ LifecycleListener = Callable[[str, int, int], None]
 
 
 class Kind(Enum):
-    """Kinds of calls, with how many of each may be under way on one connection: five together."""
+    """Kinds of calls; each waits for others of its kind alone."""
 
-    MOVE = ("move", 1)
+    MOVE = "move"
     """Changes what the machine is at."""
-    STOP = ("stop", 1)
-    LOOK = ("look", 2)
-    AGENT = ("agent", 1)
-    """libvirt lets one in at a time."""
-
-    @property
-    def width(self) -> int:
-        """How many at once."""
-        return self.value[1]
+    STOP = "stop"
+    LOOK = "look"
+    AGENT = "agent"
 
 
 class Line:
@@ -51,8 +48,10 @@ class Line:
         self._connection = connection
         self._hung_up = hung_up
         self._end_events = end_events
-        self._lanes = {kind: Lane(crew, kind.width) for kind in Kind}
+        self._lanes = {kind: Lane(crew, 1) for kind in Kind}
         self._closed = False
+        self._counting = threading.Lock()
+        self._calls = 0
 
     @property
     def is_dead(self) -> bool:
@@ -64,16 +63,32 @@ class Line:
         return await self._lanes[kind].run(lambda: self._work(work))
 
     def close(self) -> None:
-        """Let go of it, in the background."""
-        if not self._closed:
+        """Let go of it, in the background; calls that did not begin yet are refused."""
+        with self._counting:
+            if self._closed:
+                return
             self._closed = True
-            self._crew.start(self._hang_up).add_done_callback(_nobody_asks)
+            if self._calls:
+                return
+        self._crew.start(self._hang_up).add_done_callback(_nobody_asks)
 
     def _work(self, work: Callable[[Any], T]) -> T:
-        libvirt = libvirt_module()
-        try:
+        with self._counting:
             if self._closed:
                 raise Refusal(Code.INVALID_CONNECTION, "the connection was closed", lost=True)
+            self._calls += 1
+        try:
+            return self._call(work)
+        finally:
+            with self._counting:
+                self._calls -= 1
+                is_last = self._closed and not self._calls
+            if is_last:
+                self._hang_up()
+
+    def _call(self, work: Callable[[Any], T]) -> T:
+        libvirt = libvirt_module()
+        try:
             return work(self._connection)
         except libvirt.libvirtError as error:
             raise refusal_of(error, lost=self.is_dead or not is_alive(self._connection)) from None

@@ -7,12 +7,15 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from malbox_tui.machinery.libvirt import LibvirtProvider
+from malbox_tui.model.errors import MachineError
 from tests.machinery.conftest import Gate, wrapped
 from tests.machinery.mock_host import RUNNING, MockMachine, machine_at, write_host
+from tests.support.virtual_time import settle_loop
 
 pytestmark = pytest.mark.needs("libvirt")
 
@@ -131,3 +134,37 @@ def test_a_loop_that_ends_without_closing_is_survived(host: str, gate: Gate, mon
 
     asyncio.run(use(), debug=True)
     assert left is not None
+
+
+async def test_a_connection_is_closed_after_its_last_call_returned(
+    provider: LibvirtProvider, host: str, monkeypatch: pytest.MonkeyPatch, gate: Gate
+) -> None:
+    import libvirt
+
+    order: list[str] = []
+    closed = threading.Event()
+    real_close = libvirt.virConnect.close
+
+    def close(connection: Any) -> int:
+        order.append("closed")
+        closed.set()
+        number: int = real_close(connection)
+        return number
+
+    def hang(*_: object) -> None:
+        gate.hold()
+        order.append("returned")
+        raise MachineError("up", "given up")
+
+    monkeypatch.setattr(libvirt.virConnect, "close", close)
+    wrapped(monkeypatch, "screenshot", hang)
+    async with asyncio.TaskGroup() as group:
+        hanging = group.create_task(provider.screenshot(machine_at(host, "up")))
+        await gate.reached()
+        await provider.close()
+        await settle_loop()
+        hanging.cancel()
+    assert order == []
+    gate.open()
+    assert await asyncio.get_running_loop().run_in_executor(None, closed.wait, 60)
+    assert order == ["returned", "closed"]
