@@ -71,10 +71,10 @@ class SimulatedProgram:
 
         if calls.strikes(Fault.GUEST_LOST_IN_EXECUTE):
             return calls.body.lose_guest, at_some_time()
+        if calls.strikes(Fault.GUEST_POWERED_OFF) or (program.code is None and not program.reboots):
+            return calls.body.switch_off, at_some_time()
         if program.reboots or calls.strikes(Fault.GUEST_REBOOTED):
             return self._start_anew, at_some_time()
-        if program.code is None or calls.strikes(Fault.GUEST_POWERED_OFF):
-            return calls.body.switch_off, at_some_time()
         if calls.strikes(Fault.SAMPLE_NEVER_ENDS):
             return lambda: None, math.inf
         return lambda: self._over(GuestExit(program.code, self._printed)), now + program.seconds

@@ -192,6 +192,21 @@ def test_collecting_takes_no_longer_than_it_may_and_its_machine_is_given_back_th
     with_engine(test, machines=[spec("m1")], sample=DROPS, analysis=AnalysisSettings(collecting_timeout_s=20.0))
 
 
+def test_a_guest_that_answers_slowly_is_collected_for_as_long_as_that_may_take_and_no_longer() -> None:
+    async def test(rig: EngineRig) -> None:
+        await rig.add("one", requires=LINUX)
+        await rig.until_state(1, T.RUNNING)
+        await rig.pass_time(3.0)
+        rig.world.durations = replace(rig.world.durations, ask=(25.0, 25.0))
+        task = (await rig.all_final(within_s=60.0))[1]
+        assert task.state is T.COMPLETED
+        assert "not all of it was collected within 40 s" in task.reason
+        assert {"processes", "network.pcap", "run"} <= set(rig.results.kept_of(1))
+        assert "files" not in rig.results.kept_of(1)
+
+    with_engine(test, machines=[spec("m1")], sample=DROPS, analysis=AnalysisSettings(collecting_timeout_s=40.0))
+
+
 def test_a_shutdown_gives_a_running_sample_back_and_keeps_one_that_has_ended() -> None:
     async def test(rig: EngineRig) -> None:
         await rig.add("runs", requires=LINUX)
