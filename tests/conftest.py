@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from tests.rig.fixtures import machines, rig, whole_rig  # noqa: F401 - fixtures
+
 # They change every picture of the console, and Textual reads them when it is imported.
 os.environ.pop("NO_COLOR", None)
 os.environ.pop("TEXTUAL_THEME", None)
@@ -47,7 +49,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if "rig" in item.path.relative_to(item.config.rootpath).parts[:-1]:
+        if "whole_rig" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.rig)
             item.add_marker(pytest.mark.needs("qemu", "libvirt"))
     items.sort(key=lambda item: (item.get_closest_marker("rig") is not None, item.get_closest_marker("slow") is not None))

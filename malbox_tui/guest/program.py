@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from malbox_tui.guest.agent import Agent, ExecStatus
 from malbox_tui.guest.pause import patience, pause
 from malbox_tui.guest.system import PENDING, Birth, GuestSystem, ProcessFacts
-from malbox_tui.model.errors import GuestRefused, MachineError
+from malbox_tui.model.errors import GuestRefused, GuestUnreachable, MachineError
 from malbox_tui.ports import GuestEnd, GuestExit
 
 START_S = 30.0
@@ -41,31 +41,39 @@ class Surroundings:
 class QgaProgram:
     """Implements `GuestProgram`; made by `begin`."""
 
-    def __init__(self, around: Surroundings, base: str, holder: int, birth: Birth, status: ExecStatus | None) -> None:
+    def __init__(self, around: Surroundings, base: str, holder: int, birth: Birth) -> None:
         self._around = around
         self._base = base
         self._holder = holder
         self._birth = birth
-        self._end = None if status is None else self._exit_of(status)
+        self._end: GuestExit | None = None
         self._boot = around.boot()
         self._waiting = asyncio.Lock()
 
     @classmethod
     async def begin(cls, around: Surroundings, base: str, holder: int) -> QgaProgram:
-        """The program of which `holder` was just started. Raises `GuestRefused` when it doesn't come to its start."""
-        status = None
-        try:
-            async with asyncio.timeout(START_S):
-                for seconds in patience(_POLL_S):
-                    birth = around.system.born(await _left(around, f"{base}.pid"))
-                    if birth is not None:
-                        return cls(around, base, holder, birth, status)
-                    if status is not None:
-                        break
-                    status = _ended(await around.agent.status(holder))
-                    await pause(seconds)
-        except TimeoutError:
-            raise around.agent.refused(f"a program could not be started there within {START_S:g} s") from None
+        """The program of which `holder` was just started. Raises `GuestRefused` when it doesn't come to its start, `GuestUnreachable`.
+
+        It may turn on its guest before it was seen: one that took it down at once has a holder and no process.
+        """
+        loop = asyncio.get_running_loop()
+        program = cls(around, base, holder, Birth(holder, 0))
+        status, over_at = None, loop.time() + START_S
+        for seconds in patience(_POLL_S):
+            try:
+                birth = around.system.born(await _left(around, f"{base}.pid"))
+                if birth is not None:
+                    program._birth, program._end = birth, None if status is None else program._exit_of(status)
+                    return program
+                if status is not None or loop.time() > over_at:
+                    break
+                status = await _ended(around.agent, holder)
+            except GuestUnreachable:
+                if (end := await program._regained()) is not None:
+                    program._end = end
+                    return program
+                over_at = loop.time() + START_S
+            await pause(seconds)
         words = await _left(around, f"{base}.out")
         said = words.decode("utf-8", "backslashreplace").strip()
         raise around.agent.refused(f"a program could not be started there{f': {said}' if said else ''}")
@@ -200,7 +208,12 @@ async def _left(around: Surroundings, path: str) -> bytes:
         return b""
 
 
-def _ended(status: ExecStatus) -> ExecStatus | None:
+async def _ended(agent: Agent, holder: int) -> ExecStatus | None:
+    """None: it runs, or this agent knows nothing of it."""
+    try:
+        status = await agent.status(holder)
+    except GuestRefused:
+        return None
     return status if status.exited else None
 
 

@@ -98,6 +98,10 @@ class PlayedGuest:
         (self.root / "disk").mkdir()
         self.boot_id = boot_id
 
+    def programs_running(self) -> list[int]:
+        """The processes that were started here, and have not ended."""
+        return [program.pid for program in self._started if program.poll() is None]
+
     def end_all(self) -> None:
         """Kill what was started here, and what that has started as far as it is in sessions of these."""
         for program in self._started:

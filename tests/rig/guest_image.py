@@ -1,7 +1,8 @@
 """Builds the rig's throwaway Linux guest from Debian packages, which are downloaded and not installed.
 
 A kernel that boots by itself, an initramfs with busybox and the guest agent, and a small disk that carries the snapshot and is mounted
-at /data. As any system does, it asks for the name of its boot while it boots: the kernel makes it up when it is first asked. It is built once for each text of this file, into a folder that `make clean` removes.
+at /data. As any system does, it asks for the name of its boot while it boots: the kernel makes it up when it is first asked. It is
+built once for each text of this file, into a folder that `make clean` removes.
 """
 
 from __future__ import annotations

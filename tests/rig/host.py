@@ -222,6 +222,9 @@ class RigHost:
 @contextmanager
 def rig_host(image: Path) -> Iterator[RigHost]:
     """The daemon with all `GUESTS`, off, each with its snapshot."""
+    import libvirt
+
+    libvirt.registerErrorHandler(lambda _context, _error: None, None)
     _remove_what_was_left()
     root = Path(tempfile.mkdtemp(prefix=_PREFIX))
     host = RigHost(root, image)

@@ -1,4 +1,4 @@
-"""The rig: real machines, for all tests of this folder. It is started once, and each test finds its machines off."""
+"""The rig: real machines, for tests anywhere. It is started once, and each test finds its machines off."""
 
 from __future__ import annotations
 
