@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rig.end_to_end import analyzed, installed, told
+from tests.rig.end_to_end import analyzed, installed, kept_json, told
 from tests.rig.host import RigHost
 
 HARMLESS = "exit 0"
@@ -31,4 +31,14 @@ def test_a_sample_that_fights_is_ended_and_its_machine_serves_the_next(
         sample.write_text(f"#!/bin/sh\n{content}\n")
         _ended, task = analyzed(malbox, sample)
         assert (task["state"], task["ended_by"]) == expected, told(task)
+    assert rig.running() == []
+
+
+def test_a_guest_that_starts_anew_is_watched_until_the_time_is_over(rig: RigHost, tmp_path: Path) -> None:
+    malbox = installed(rig, tmp_path, ("lin-1",))
+    sample = tmp_path / "sample.sh"
+    sample.write_text("#!/bin/sh\nreboot -f\n")
+    _ended, task = analyzed(malbox, sample, "--timeout", "20")
+    assert (task["state"], task["ended_by"]) == ("completed", "finished"), told(task)
+    assert kept_json(malbox, "run")["end"] == "rebooted"
     assert rig.running() == []
