@@ -17,7 +17,8 @@ from malbox_tui.engine import clock
 from malbox_tui.engine.attempt_time import AttemptTime
 from malbox_tui.engine.batch import Batch, BatchCut
 from malbox_tui.engine.cancellation import CancelReason, CancelToken, Interrupted
-from malbox_tui.engine.guest_run import GuestFindings, GuestOrder, GuestRun, GuestTimes
+from malbox_tui.engine.guest_order import GuestFindings, GuestOrder, GuestTimes
+from malbox_tui.engine.guest_run import GuestRun
 from malbox_tui.engine.launching import CannotStart, find_launch
 from malbox_tui.engine.lifecycle import OwnedTask
 from malbox_tui.engine.looking import Looked, look_at

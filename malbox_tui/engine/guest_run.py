@@ -7,14 +7,15 @@ collected.
 3. What can't be had of the machine or its guest is noted in words, and the rest is kept: the run is degraded. A guest that is lost
    while the sample runs, or that never comes back after it started anew, ends it as lost, with what there is.
 
-It counts as one more plugin's run, so that its end, time and results stand beside the others'.
+It counts as one more plugin's run, so that its end, time and results stand beside the others'. (Longer than most modules: it is one
+sequence, from the first look at the guest to the account of the run, and its parts are in modules of their own.)
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -22,28 +23,23 @@ import msgspec
 from malbox_tui.engine import clock
 from malbox_tui.engine.cancellation import CancelReason, CancelToken, Interrupted
 from malbox_tui.engine.guest_end import MAX_OUTPUT_BYTES, RunEnd, broken, end_of, end_of_watch
-from malbox_tui.engine.guest_files import CollectedFile, GuestFiles
+from malbox_tui.engine.guest_files import GuestFiles
+from malbox_tui.engine.guest_order import ASK_S, GuestFindings, GuestOrder, GuestTimes
 from malbox_tui.engine.guest_plugins import GuestPlugins
 from malbox_tui.engine.guest_report import MEMORY_RESULT, NETWORK_RESULT, ProcessFacts, Seen, report_of
 from malbox_tui.engine.guest_screen import Screen
 from malbox_tui.engine.guest_shelf import Shelf, as_text, plain_text
 from malbox_tui.engine.guest_steps import Steps
-from malbox_tui.engine.hypervisor import MachineHands
 from malbox_tui.engine.tracker import was_cancelled
 from malbox_tui.model.errors import GuestRefused, GuestUnreachable, MachineError, StoreError
-from malbox_tui.model.events import EventBody, ScreenshotTaken
-from malbox_tui.model.launch import Launch
-from malbox_tui.model.machine import MachineSpec
+from malbox_tui.model.events import ScreenshotTaken
 from malbox_tui.model.report import REPORT_RESULT, PluginIdentity, PluginRun, PluginStatus, ResultRef, degraded
-from malbox_tui.model.task import RunOptions
 from malbox_tui.ports import (
     GuestEnd,
-    GuestPlugin,
     GuestProcess,
     GuestProgram,
     GuestSession,
     MachineCapture,
-    PluginJob,
     ResultStore,
 )
 
@@ -52,61 +48,12 @@ VERSION = "1"
 MAX_NETWORK_BYTES = 256 * 1024 * 1024
 MAX_MEMORY_BYTES = 16 * 1024**3
 """How much of its traffic, and of its memory, is kept."""
-ASK_S = 30.0
-"""How long the machine or its guest may take for a thing that takes a moment."""
 GOODBYE_S = 2.0
 """How long nothing else is waited for when a run is canceled."""
 TEXT_CHARACTERS = 1000
 
 PROCESSES_RESULT = "processes"
 RUN_RESULT = "run"
-
-
-@dataclass(frozen=True, slots=True)
-class GuestTimes:
-    """How long collecting may take, how long that after a shutdown, and how long a guest that starts anew, in seconds."""
-
-    collecting_s: float
-    grace_s: float
-    back_s: float
-
-    @property
-    def longest_s(self) -> float:
-        """How long all of it may take at most once a run is to end: the memory, what the guest has, and the traffic."""
-        return 2 * self.collecting_s + 3 * ASK_S
-
-
-@dataclass(frozen=True, slots=True)
-class GuestOrder:
-    """What is to be run, where, and how. `watches`: the guest is watched for the whole time, also when the sample has ended before.
-
-    `tell` is told news, `on_picture` of each picture of the screen that was kept.
-    """
-
-    machine: MachineSpec
-    session: GuestSession
-    hands: MachineHands
-    launch: Launch
-    options: RunOptions
-    watches: bool
-    job: PluginJob
-    plugins: Sequence[GuestPlugin]
-    tell: Callable[[EventBody], None]
-    on_picture: Callable[[ResultRef], None]
-
-
-@dataclass(frozen=True, slots=True)
-class GuestFindings:
-    """The runs, that of the sample first; why its guest was lost, None: it wasn't; why the sample could not be run, or empty; what else
-    is to be said of its end, or empty; and the files that were collected whole. `has_watched`: its guest was watched on after the
-    sample had ended, until the time was over."""
-
-    runs: tuple[PluginRun, ...]
-    lost: GuestUnreachable | None = None
-    not_run: str = ""
-    remark: str = ""
-    files: tuple[CollectedFile, ...] = ()
-    has_watched: bool = False
 
 
 class GuestRun:
