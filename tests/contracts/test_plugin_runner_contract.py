@@ -10,7 +10,7 @@ from malbox_tui.model.errors import PluginUnavailable, StoreFull
 from malbox_tui.model.events import PluginResultAvailable, PluginStarted, PluginStopped
 from malbox_tui.model.limits import ResourceLimits
 from malbox_tui.model.report import Classification, PluginStatus
-from malbox_tui.ports import Findings
+from malbox_tui.ports import Findings, PluginJob
 from tests.confine.rig import Stop
 from tests.support.plugin_rigs import GRACE_S, Behaviour, PluginRig, on_every_runner
 
@@ -192,3 +192,23 @@ async def test_nothing_is_handed_out_after_closing_and_closing_twice_is_harmless
     await rig.runner.close()
     with pytest.raises(PluginUnavailable):
         await rig.runner.acquire()
+
+
+@on_every_runner
+async def test_what_was_collected_is_told_by_its_name_and_its_results_lie_apart_from_those_on_the_sample(rig: PluginRig) -> None:
+    bench = await rig.runner.acquire()
+    kept_out = {name.value: "Not asked for." for name in Behaviour if name is not JUDGES}
+    references = []
+    for number, subject in enumerate(("", "/tmp/a\x1b b", "/tmp/c")):
+        rig.lay_out(bench, b"content %d" % number, f"sample-{number}")
+        async with asyncio.timeout(60):
+            found = await bench.run(PluginJob(1, "token-1", f"sample-{number}", kept_out, subject=subject), Stop())
+        (run,) = [run for run in found.runs if run.status is not PluginStatus.SKIPPED]
+        assert {run.subject for run in found.runs} <= {subject, ""}
+        assert (run.name, run.subject) == (JUDGES, subject)
+        references += run.results
+    await rig.runner.release(bench)
+    assert [reference.name for reference in references] == ["report"] * 3
+    assert len({reference.path for reference in references}) == 3
+    for reference in references:
+        assert len(await rig.results.read(reference, 10**6)) == reference.size_bytes

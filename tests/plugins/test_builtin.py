@@ -120,6 +120,29 @@ async def test_content_is_identified_by_its_bytes(tmp_path: Path) -> None:
     assert found == {name: expected for name, (_sample, expected) in SAMPLES.items()}
 
 
+async def test_content_is_identified_before_its_run_and_nothing_of_that_is_kept(tmp_path: Path) -> None:
+    async with rig(tmp_path, plugins=PluginSettings(disabled=("digests",)), plugin_folder=BUILTIN_FOLDER) as subject:
+        bench = await subject.runner.acquire()
+        for name in ("ELF, x64", "shell", "PNG"):
+            sample, expected = SAMPLES[name]
+            (bench.inbox / name).write_bytes(sample)
+            found = await bench.identify(name)
+            assert found is not None
+            assert (found.kind, found.platform, found.arch) == expected
+        assert await bench.identify("there is none") is None
+        assert subject.news == []
+        assert not [path for path in (tmp_path / "results").rglob("*") if path.is_file()]
+        await subject.runner.release(bench)
+
+
+async def test_without_the_plugin_whose_work_that_is_nobody_knows_what_a_content_is(tmp_path: Path) -> None:
+    async with rig(tmp_path, plugins=PluginSettings(disabled=("file-type",)), plugin_folder=BUILTIN_FOLDER) as subject:
+        bench = await subject.runner.acquire()
+        (bench.inbox / "sample").write_bytes(SAMPLES["shell"][0])
+        assert await bench.identify("sample") is None
+        await subject.runner.release(bench)
+
+
 async def test_our_rules_find_what_they_are_for(tmp_path: Path) -> None:
     async with rig(tmp_path, plugins=PluginSettings(disabled=("digests", "file-type")), plugin_folder=BUILTIN_FOLDER) as subject:
         for classification, samples in ((Classification.SUSPICIOUS, SUSPICIOUS), (Classification.MALICIOUS, MALICIOUS)):
