@@ -303,6 +303,7 @@ _RAREST = (
     Fault.GUEST_REFUSES,
     Fault.MACHINE_UNABLE,
     Fault.DUMP_FAILS,
+    Fault.DUMP_FAILS,
     Fault.PLUGIN_DEAF,
     Fault.SAMPLE_NEVER_ENDS,
     Fault.SAMPLE_NEVER_ENDS,
