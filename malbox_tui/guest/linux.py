@@ -19,6 +19,10 @@ base=$1 folder=$2 count=$3; shift 3
 cd "$folder" || exit 125
 printf 'pending\n' >"$base.code"
 while [ "$count" -gt 0 ]; do chmod 755 "$1"; shift; count=$((count - 1)); done
+case $1 in
+  */*) [ -f "$1" ] ;;
+  *) command -v "$1" >/dev/null 2>&1 ;;
+esac || { printf '%s\n' "there is no program $1" >"$base.out"; exit 127; }
 own_session=; command -v setsid >/dev/null 2>&1 && own_session=setsid
 (
   read -r stat </proc/self/stat && printf '%s\n' "$stat" >"$base.pid"
@@ -102,6 +106,10 @@ class Linux:
     def signal_of(self, code: int) -> int | None:
         """As `GuestSystem.signal_of`, as shells tell it: 128 and the signal."""
         return code - 128 if code - 128 in _SIGNALS else None
+
+    def allow(self, path: str) -> Argv | None:
+        """As `GuestSystem.allow`."""
+        return _script('exec chmod 755 "$1"', path)
 
     def kill(self, pids: Iterable[int]) -> Argv:
         """As `GuestSystem.kill`."""

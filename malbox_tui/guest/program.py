@@ -154,7 +154,7 @@ class QgaProgram:
         end = await self._around.regain()
         if end is None and self._around.boot() != self._boot:
             end = GuestEnd.REBOOTED
-        return None if end is None else GuestExit(None, end=end, is_whole=False)
+        return None if end is None else GuestExit(None, end=end)
 
     def _exit_of(self, status: ExecStatus) -> GuestExit | None:
         """None: the holder was killed, and so can't have told."""

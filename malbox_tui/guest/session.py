@@ -92,20 +92,21 @@ class QgaSession:
         await self._agent.ping()
 
     async def push(self, source: Path, name: str, *, executable: bool = False) -> str:
-        """As `GuestSession.push`. It is made executable when the next program starts: a command of its own would take longer than
-        most files."""
+        """As `GuestSession.push`. That it is made executable is not waited for, but seen to once more when the next program starts:
+        to wait would take longer than most files."""
         if name in ("", ".", "..") or any(character in name for character in "/\\\0"):
             raise ValueError(f"{name!r} is not a plain file name")
         await self._meet()
         path = self._system.join(self._folder, name)
         with await asyncio.to_thread(source.open, "rb") as content:
             await self._copy(content, path)
-        if executable:
+        if executable and (argv := self._system.allow(path)) is not None:
+            await self._agent.start(argv)
             self._to_be_executable.append(path)
         return path
 
     async def start(self, argv: Sequence[str]) -> GuestProgram:
-        """As `GuestSession.start`. What can't be started ends with 126 or 127, as in a shell."""
+        """As `GuestSession.start`. What is no program ends with 126, as in a shell."""
         await self._meet()
         base = f"{self._base}.{next(self._numbers)}"
         to_be_executable, self._to_be_executable = self._to_be_executable, []

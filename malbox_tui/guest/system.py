@@ -66,6 +66,10 @@ class GuestSystem(Protocol):
         """The signal that killed a program of which `code` is left; None: it exited with it."""
         ...
 
+    def allow(self, path: str) -> Argv | None:
+        """Make a file executable; None: each is."""
+        ...
+
     def kill(self, pids: Iterable[int]) -> Argv:
         """End processes."""
         ...

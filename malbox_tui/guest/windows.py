@@ -125,6 +125,10 @@ class Windows:
         """As `GuestSystem.signal_of`: there are none."""
         return None
 
+    def allow(self, path: str) -> Argv | None:
+        """As `GuestSystem.allow`."""
+        return None
+
     def kill(self, pids: Iterable[int]) -> Argv:
         """As `GuestSystem.kill`."""
         return ("C:\\Windows\\System32\\taskkill.exe", "/F", *(word for pid in pids for word in ("/PID", str(pid))))

@@ -41,12 +41,12 @@ async def test_a_machine_that_goes_off_ends_its_program(guest: PlayedGuest) -> N
     def happens() -> None:
         guest.power = PowerState.OFF
 
-    assert await ended_after(guest, session, FOREVER, happens) == GuestExit(None, end=GuestEnd.POWERED_OFF, is_whole=False)
+    assert await ended_after(guest, session, FOREVER, happens) == GuestExit(None, end=GuestEnd.POWERED_OFF)
 
 
 async def test_a_guest_that_starts_anew_ends_its_programs_and_can_be_asked_again(guest: PlayedGuest, tmp_path: Path) -> None:
     session = await guest.channel().connect(guest.machine)
-    assert await ended_after(guest, session, FOREVER, guest.reboot) == GuestExit(None, end=GuestEnd.REBOOTED, is_whole=False)
+    assert await ended_after(guest, session, FOREVER, guest.reboot) == GuestExit(None, end=GuestEnd.REBOOTED)
     (tmp_path / "on-host").write_bytes(b"x")
     path = await session.push(tmp_path / "on-host", "after")
     assert Path(path).read_bytes() == b"x"

@@ -50,6 +50,7 @@ class RigFleet(Fleet):
     def lose_guest(self) -> None:
         """As `Fleet.lose_guest`: its agent is stopped."""
         self._host.ask(self.machine.name, "guest-exec", path="/bin/sh", arg=["-c", "kill -STOP $(pidof qemu-ga)"])
+        self._host.wait_for_silence(self.machine.name)
 
     def hold_guest_down(self) -> None:
         """As `Fleet.hold_guest_down`: not to be had from a snapshot that is proven to work."""

@@ -119,6 +119,10 @@ class RigHost:
         with self.domain(name) as domain:
             return json.loads(libvirt_qemu.qemuAgentCommand(domain, json.dumps(request), 5, 0))["return"]
 
+    def wait_for_silence(self, name: str) -> None:
+        """Returns when a guest's agent answers no more."""
+        self._until(lambda: not self._answers(name), f"the agent in {name} still answers")
+
     @contextmanager
     def domain(self, name: str) -> Iterator[Any]:
         """A machine as libvirt's binding has it, over a connection of its own."""
