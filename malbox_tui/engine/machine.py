@@ -22,7 +22,7 @@ from malbox_tui.model.machine import (
     next_machine_state,
 )
 from malbox_tui.model.report import ResultRef
-from malbox_tui.ports import GuestMark
+from malbox_tui.ports import GuestMark, GuestSession
 
 MOMENTS_KEPT = 20
 """How many changes of its state a machine remembers."""
@@ -77,6 +77,8 @@ class Machine:
         """Why it can't be used beside the others as it is configured; None: nobody has said so."""
         self.unthrottled: str | None = None
         """Why its hypervisor can't bound what it sends and reads; None: nothing speaks against it."""
+        self.session: GuestSession | None = None
+        """The conversation in which it was proven clean, for the task that comes next."""
         self.clean_at: float | None = None
         """When it was last proven clean, on the loop's clock; None: something may have touched it since."""
         self.served_at = 0.0

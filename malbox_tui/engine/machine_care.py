@@ -3,7 +3,8 @@
 Every call to a hypervisor or a guest has a time limit here, so none can hold a machine for ever; a machine is in `reverting` only while
 its care runs. At most `max_starting` machines start or revert at once: more of them at a time are slower, not faster.
 
-1. *Proven clean*: before a task's sample gets in, traces are left in the guest; after the revert that follows, they have to be gone.
+1. *Proven clean*: a guest that was reverted is marked with traces; after the next revert they have to be gone. The task that comes soon
+   goes on with the conversation of the proof, and has nothing to wait for.
 2. What the hypervisor doesn't know as it is configured may be somebody else's: it is asked about a machine before it is first touched.
 """
 
@@ -16,6 +17,7 @@ from typing import Any, TypeVar
 
 from malbox_tui.config.settings import MachinerySettings
 from malbox_tui.engine import clock
+from malbox_tui.engine.goodbye import say_goodbye
 from malbox_tui.engine.machine import Machine
 from malbox_tui.engine.machine_fit import must_be_bound
 from malbox_tui.engine.tracker import TaskTracker, was_cancelled
@@ -89,10 +91,11 @@ class MachineCare:
     async def start(self, machine: Machine, limits: ResourceLimits) -> GuestSession:
         """A reserved machine up, clean, answering, marked, and bound by what `limits` say of its network. Raises `MachineError`;
         `MachineUnable` when it can't be bound as it must be."""
-        fresh = machine.clean_at is not None and clock.monotonic() - machine.clean_at <= FRESH_S
+        is_fresh = machine.clean_at is not None and clock.monotonic() - machine.clean_at <= FRESH_S
         machine.clean_at = None
-        async with self._starting:
-            return await self._limited(machine, self._get_ready(machine, limits, revert=not fresh))
+        if not is_fresh:
+            await self._hang_up(machine)
+        return await self._limited(machine, self._get_ready(machine, limits))
 
     def make_clean(self, machine: Machine, on_change: Callable[[], None]) -> None:
         """Prove a `reverting` machine clean, in the background; afterwards it is ready, disabled, quarantined or missing.
@@ -169,10 +172,7 @@ class MachineCare:
 
     async def _prove_clean(self, machine: Machine) -> None:
         machine.learn(await self._provider(machine).check(machine.spec))
-        session = await self._bring_up(machine, revert=True)
-        if machine.mark is not None:
-            await _or_closed(session, self._look_for_traces(machine, session))
-        await session.close()
+        machine.session = await self._bring_up(machine)
 
     async def _look_for_traces(self, machine: Machine, session: GuestSession) -> None:
         """Raises `MachineError` when the revert left something."""
@@ -185,9 +185,11 @@ class MachineCare:
             raise MachineError(machine.spec.name, f"its snapshot did not take back {_listed(left)}")
         machine.mark = None
 
-    async def _get_ready(self, machine: Machine, limits: ResourceLimits, *, revert: bool) -> GuestSession:
-        session = await self._bring_up(machine, revert=revert)
-        await _or_closed(session, self._mark(machine, session))
+    async def _get_ready(self, machine: Machine, limits: ResourceLimits) -> GuestSession:
+        session, machine.session = machine.session, None
+        if session is None or not await _answers(session):
+            async with self._starting:
+                session = await self._bring_up(machine)
         await _or_closed(session, self._bind(machine, limits))
         return session
 
@@ -211,12 +213,20 @@ class MachineCare:
                 problem = f"its network can't be held to {limits.network_kbps} kbit/s: {error.problem}"
                 raise MachineUnable(machine.spec.name, problem) from error
 
-    async def _bring_up(self, machine: Machine, *, revert: bool) -> GuestSession:
-        if revert:
-            await self._provider(machine).revert(machine.spec)
+    async def _bring_up(self, machine: Machine) -> GuestSession:
+        """Reverted, answering, with nothing left of what was there, and marked."""
+        await self._provider(machine).revert(machine.spec)
         session = await self._channel(machine).connect(machine.spec)
         await _or_closed(session, self._set_clock(machine, session))
+        if machine.mark is not None:
+            await _or_closed(session, self._look_for_traces(machine, session))
+        await _or_closed(session, self._mark(machine, session))
         return session
+
+    async def _hang_up(self, machine: Machine) -> None:
+        session, machine.session = machine.session, None
+        if session is not None:
+            await say_goodbye(session)
 
     async def _set_clock(self, machine: Machine, session: GuestSession) -> None:
         try:
@@ -235,6 +245,7 @@ class MachineCare:
 
     async def _stop(self, machine: Machine) -> bool:
         """Switch it off if it is ours; whether that worked. If not, the revert that follows in any case will tell."""
+        await self._hang_up(machine)
         try:
             async with clock.within(STOP_LIMIT_S):
                 if not machine.is_ours:
@@ -289,6 +300,15 @@ class MachineCare:
         except KeyError:
             problem = f"nothing here talks to guests by {machine.spec.channel!r}"
             raise MachineMisconfigured(machine.spec.name, problem) from None
+
+
+async def _answers(session: GuestSession) -> bool:
+    """Whether its guest is there still; if not, nobody else will end the conversation."""
+    try:
+        await _or_closed(session, session.ping())
+    except (GuestUnreachable, GuestRefused):
+        return False
+    return True
 
 
 async def _or_closed(session: GuestSession, work: Coroutine[Any, Any, T]) -> T:

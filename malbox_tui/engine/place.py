@@ -6,12 +6,11 @@ import asyncio
 import logging
 from pathlib import Path
 
-from malbox_tui.engine import clock
 from malbox_tui.engine.attempt_time import AttemptTime
 from malbox_tui.engine.batch import Batch
+from malbox_tui.engine.goodbye import say_goodbye
 from malbox_tui.engine.machine import MachineLease
 from malbox_tui.engine.machine_pool import MachinePool
-from malbox_tui.model.errors import MachineError
 from malbox_tui.model.limits import ResourceLimits
 from malbox_tui.ports import Findings, GuestSession, PluginBench, PluginJob, PluginRunner
 
@@ -19,8 +18,6 @@ log = logging.getLogger(__name__)
 
 SAMPLE_NAME = "sample"
 """What a sample is called where plugins and guests see it: its own name never becomes part of a path."""
-SESSION_LIMIT_S = 5.0
-"""How long a guest may take to be told goodbye."""
 
 
 class Place:
@@ -81,7 +78,7 @@ class Place:
             self._machines.release(self._lease, self.machine_failure)
         session, self.session = self.session, None
         if session is not None:
-            await _say_goodbye(session)
+            await say_goodbye(session)
 
     async def leave(self) -> None:
         """Give everything back; the machine first, since nothing that follows may keep it."""
@@ -94,14 +91,3 @@ class Place:
                     await asyncio.shield(given_back)
             elif bench is not None:
                 await self._runner.release(bench)
-
-
-async def _say_goodbye(session: GuestSession) -> None:
-    """In a bounded time, and whatever comes of it: the machine is being stopped, nobody is left to say it to."""
-    try:
-        async with clock.within(SESSION_LIMIT_S):
-            await session.close()
-    except (MachineError, TimeoutError):
-        return
-    except Exception:
-        log.exception("the adapter of a guest broke while it was told goodbye")

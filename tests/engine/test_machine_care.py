@@ -8,6 +8,8 @@ from dataclasses import replace
 import pytest
 
 from malbox_tui.config.settings import MachinerySettings
+from malbox_tui.engine import clock
+from malbox_tui.engine.machine_care import FRESH_S
 from malbox_tui.model.commands import DisableMachines, EnableMachines, ProbeMachines
 from malbox_tui.model.errors import GuestUnreachable, MachineError
 from malbox_tui.model.events import MachineChanged
@@ -249,6 +251,9 @@ def test_whatever_a_guest_session_raises_the_guest_is_lost_and_nothing_else(call
             return Odd(await real(machine))  # type: ignore[return-value]
 
         channel.connect = connect  # type: ignore[method-assign]
+        await rig.do(ProbeMachines(machines=("m1",)))
+        await rig.until_machine("m1", M.REVERTING)
+        await rig.until_machine("m1", M.READY)
         await rig.add("one", "two", requires=LINUX)
         tasks = await rig.all_final()
         assert states(tasks) == [T.FAILED, T.COMPLETED]
@@ -280,7 +285,61 @@ def test_a_machine_error_names_the_machine_of_the_task_whatever_the_adapter_says
             return await real(machine)
 
         channel.connect = connect  # type: ignore[method-assign]
+        await clock.sleep(FRESH_S + 1.0)
         await rig.add("one", requires=LINUX)
         assert (await rig.all_final())[1].requires.avoid == ("m1",)
 
     with_engine(test, machines=[spec("m1"), spec("m2", tags=("spare",))])
+
+
+def counted_connections(rig: EngineRig) -> list[str]:
+    """The machines that are connected to from now on."""
+    channel = rig.engine._adapters.machinery.channels["simulated"]
+    real, names = channel.connect, []
+
+    async def connect(machine: MachineSpec) -> GuestSession:
+        names.append(machine.name)
+        return await real(machine)
+
+    channel.connect = connect  # type: ignore[method-assign]
+    return names
+
+
+def test_a_task_goes_on_with_the_conversation_in_which_its_machine_was_proven_clean() -> None:
+    async def test(rig: EngineRig) -> None:
+        await rig.until_machine("m1", M.READY)
+        connections = counted_connections(rig)
+        await rig.add("one", requires=LINUX)
+        await rig.until_state(1, T.RUNNING)
+        assert connections == []
+        await rig.all_final()
+        await rig.until_machine("m1", M.READY)
+        assert connections == ["m1"]
+
+    with_engine(test, machines=[spec("m1")])
+
+
+def test_a_machine_whose_guest_was_lost_while_it_was_ready_is_reverted_and_serves() -> None:
+    async def test(rig: EngineRig) -> None:
+        await rig.until_machine("m1", M.READY)
+        rig.world.machines["m1"].lose_guest()
+        connections = counted_connections(rig)
+        await rig.add("one", requires=LINUX)
+        task = (await rig.all_final())[1]
+        assert (task.state, task.attempts) == (T.COMPLETED, 1)
+        assert connections[0] == "m1"
+
+    with_engine(test, machines=[spec("m1")])
+
+
+def test_a_machine_that_waited_for_long_is_reverted_before_it_serves() -> None:
+    async def test(rig: EngineRig) -> None:
+        await rig.until_machine("m1", M.READY)
+        connections = counted_connections(rig)
+        await clock.sleep(FRESH_S + 1.0)
+        await rig.add("one", requires=LINUX)
+        await rig.until_state(1, T.RUNNING)
+        assert connections == ["m1"]
+        assert (await rig.all_final())[1].state is T.COMPLETED
+
+    with_engine(test, machines=[spec("m1")])

@@ -159,8 +159,9 @@ def test_when_no_machine_can_be_bound_the_task_is_held_with_the_reason() -> None
     async def test(rig: EngineRig) -> None:
         nobody_else(rig)
         rig.world.faults.inject(Fault.MACHINE_UNABLE, "m1", ALWAYS)
+        await rig.until_machine("m1", M.READY)
         await rig.add("one", requires=LINUX)
-        await rig.until_machine("m1", M.STARTING)
+        await rig.until_machine("m1", M.REVERTING)
         await rig.until_machine("m1", M.READY)
         task = await rig.task(1)
         assert (task.state, task.requires.avoid) == (T.PENDING, ("m1",))

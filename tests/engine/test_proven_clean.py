@@ -112,7 +112,7 @@ def test_a_guest_that_does_not_say_whether_traces_are_left_is_not_proven_clean()
     with_engine(test, machines=[spec("m1")], prepare=lambda rig: refusing(rig, "traces", GuestRefused("m1", "no room")))
 
 
-def test_the_mark_is_left_before_the_sample_gets_in_and_the_clock_is_set_after_each_revert() -> None:
+def test_after_each_revert_the_clock_is_set_and_a_mark_is_left_before_a_sample_gets_in() -> None:
     told: list[str] = []
 
     class Telling(SimulatedSession):
@@ -150,7 +150,7 @@ def test_the_mark_is_left_before_the_sample_gets_in_and_the_clock_is_set_after_e
         await rig.add("one", requires=LINUX)
         await rig.all_final()
         await rig.until_machine("m1", M.READY)
-        assert told == ["clock", "clock", "mark", "push", "clock"]
+        assert told == ["clock", "mark", "push", "clock", "mark"]
 
     with_engine(test, machines=[spec("m1")], prepare=listen)
 
