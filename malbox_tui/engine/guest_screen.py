@@ -1,4 +1,4 @@
-"""Pictures of a machine's screen while a sample runs: often while it changes, ever more seldom while it doesn't."""
+"""Pictures of a machine's screen while a sample runs: often while it shows what it did not show before, ever more seldom else."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Screen:
         self._shelf = shelf
         self._steps = steps
         self._on_picture = on_picture
-        self._latest = b""
+        self._seen: set[bytes] = set()
         self._count = 0
         self._failures = 0
 
@@ -50,7 +50,10 @@ class Screen:
             await clock.sleep(wait_s)
 
     async def look(self) -> bool:
-        """Take one picture; whether it was another one than the one before, and was kept."""
+        """Take one picture; whether it was one that the run had not seen yet, and was kept.
+
+        A known one is no change: a cursor that blinks shows the same two pictures for ever.
+        """
         if not self._is_worth_it():
             return False
         noted = len(self._steps.notes)
@@ -66,9 +69,9 @@ class Screen:
             return False
         self._failures = 0
         digest = hashlib.sha256(picture.content).digest()
-        if digest == self._latest or len(picture.content) > MOST_PICTURE_BYTES:
+        if digest in self._seen or len(picture.content) > MOST_PICTURE_BYTES:
             return False
-        self._latest = digest
+        self._seen.add(digest)
         return await self._steps.try_to("keep a picture of its screen", self._keep(picture), PICTURE_S) or False
 
     def _is_worth_it(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
 
 import msgspec
@@ -111,7 +110,7 @@ def test_pictures_are_told_as_they_are_taken_and_only_those_that_differ_are_kept
         told = rig.bodies(ScreenshotTaken)
         assert 2 <= len(pictures) <= 20
         assert len(pictures) == len(told)
-        assert all(before != after for before, after in itertools.pairwise(pictures))
+        assert len(set(pictures)) == len(pictures)
 
     with_engine(test, machines=[spec("m1")], sample=Program(seconds=500.0), timeout_s=600.0)
 
