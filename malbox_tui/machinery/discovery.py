@@ -123,12 +123,20 @@ def _obstacles(name: str, uri: str, shape: DomainShape, snapshots: tuple[FoundSn
     if not shape.has_agent_channel:
         obstacles.append("It has no channel to a guest agent (<target type='virtio' name='org.qemu.guest_agent.0'/>).")
     if not _best(snapshots):
-        command = virsh(MachineSpec(name=name, provider="libvirt", platform="", uri=uri))
-        taken_off = " of it running" if snapshots else ""
-        obstacles.append(
-            f"There is no snapshot{taken_off}: start the guest, then `{command} snapshot-create-as {quote(name)} clean`."
-        )
+        obstacles.append(_how_to_keep_it(name, uri, shape, snapshots))
     return obstacles
+
+
+def _how_to_keep_it(name: str, uri: str, shape: DomainShape, snapshots: tuple[FoundSnapshot, ...]) -> str:
+    """What gives it a clean state to return to. libvirt takes no snapshot of the memory of a guest with pflash firmware."""
+    command = virsh(MachineSpec(name=name, provider="libvirt", platform="", uri=uri))
+    if shape.has_pflash:
+        return (
+            f"It boots by UEFI, and libvirt takes no snapshot of such a guest while it runs: start it, "
+            f'then `{command} save {quote(name)} FILE`, and write snapshot = "save:FILE" (FILE: a new one, by its whole path).'
+        )
+    taken_off = " of it running" if snapshots else ""
+    return f"There is no snapshot{taken_off}: start the guest, then `{command} snapshot-create-as {quote(name)} clean`."
 
 
 def _best(snapshots: tuple[FoundSnapshot, ...]) -> str:

@@ -71,16 +71,18 @@ def cleaned(text: str) -> str:
 def why_unreachable(uri: str, refusal: Refusal) -> str:
     """Why a hypervisor can't be reached, and what to do, in words."""
     words = refusal.words.lower()
-    remedy = next((remedy for marks, remedy in _REMEDIES if any(mark in words for mark in marks)), None)
-    if remedy is None:
-        remedy = f"See `virsh -c {quote(uri)} list` and the journal of libvirt there."
+    remedy = next((remedy for marks, remedy in _REMEDIES if any(mark in words for mark in marks)), _UNKNOWN).format(
+        address=quote(uri)
+    )
     return f"{uri} can't be reached: {refusal.words.rstrip('.')}. {remedy}"
 
+
+_UNKNOWN = "See `virsh -c {address} list` and the journal of libvirt there."
 
 _REMEDIES: tuple[tuple[tuple[str, ...], str], ...] = (
     (
         ("could not resolve hostname", "name or service not known", "no route to host", "connection timed out"),
-        "Check the host's name in the URI, and that this host reaches it.",
+        "Check the host's name in {address}, and that this host reaches it.",
     ),
     (
         ("host key verification failed",),

@@ -21,6 +21,7 @@ class MockMachine:
     mac: str = ""
     card: str = "network"
     agent: bool = True
+    loader: str = ""
     more: str = ""
 
 
@@ -54,8 +55,8 @@ def _body(number: int, machine: MockMachine) -> str:
     source = "<source network='default'/>" if machine.card == "network" else ""
     return (
         f"<name>{machine.name}</name><uuid>00000000-0000-4000-8000-{number:012d}</uuid>"
-        "<memory unit='MiB'>2048</memory><vcpu>2</vcpu><os><type arch='x86_64'>hvm</type></os>"
-        f"<devices><interface type='{machine.card}'><mac address='{mac}'/>{source}</interface>"
+        "<memory unit='MiB'>2048</memory><vcpu>2</vcpu><os><type arch='x86_64'>hvm</type>"
+        f"{machine.loader}</os><devices><interface type='{machine.card}'><mac address='{mac}'/>{source}</interface>"
         "<disk type='file' device='disk'><source file='/guest.img'/><target dev='vda'/></disk>"
         f"{AGENT if machine.agent else ''}</devices>{machine.more}"
     )

@@ -52,6 +52,17 @@ async def test_all_machines_are_found_with_what_they_are(tmp_path: Path) -> None
 
 
 @pytest.mark.needs("libvirt")
+async def test_a_guest_that_boots_by_uefi_is_to_be_saved_since_no_snapshot_can_be_taken_of_it(tmp_path: Path) -> None:
+    pflash = "<loader readonly='yes' type='pflash'>/usr/share/OVMF/OVMF_CODE.fd</loader>"
+    uri = write_host(tmp_path / "host.xml", MockMachine("win11", snapshots=(), loader=pflash))
+    (win11,) = await discover(uri)
+    (warning,) = win11.warnings
+    assert f"`virsh -c {uri} save win11 FILE`" in warning
+    assert 'snapshot = "save:FILE"' in warning
+    assert "snapshot-create-as" not in warning
+
+
+@pytest.mark.needs("libvirt")
 @pytest.mark.parametrize(
     ("uri", "remedy"),
     [
@@ -71,7 +82,7 @@ async def test_what_is_not_there_is_told_with_what_to_do(uri: str, remedy: str) 
     [
         (
             "Cannot recv data: ssh: Could not resolve hostname sbx: Name or service not known: Connection reset by peer",
-            "host's name",
+            "Check the host's name in 'qemu:///system?x=1'",
         ),
         ("Cannot recv data: user@sbx: Permission denied (publickey): Connection reset by peer", "ssh-copy-id"),
         ("Cannot recv data: Host key verification failed.: Connection reset by peer", "accept the host's key"),
