@@ -31,6 +31,8 @@ ROUNDS = 3
 TASKS = 100_000
 PAGES = 100
 FOLLOWED_S = 5
+STEP_S = 0.02
+"""How often some events are caused, so that there are as many a second as are to be."""
 CONFIG = "[general]\nmin_workers = 0\nmax_workers = 0\n"
 
 
@@ -106,16 +108,16 @@ def followed(readers: int, events_per_s: int) -> tuple[list[float], float]:
 
 async def _followed(readers: int, events_per_s: int) -> tuple[list[float], float]:
     late_ms: list[float] = []
-    burst = events_per_s // 10
+    burst = round(events_per_s * STEP_S)
     async with _served(burst) as (client, server), asyncio.TaskGroup() as following:
         handles = [following.create_task(_follow(server.path, late_ms)) for _ in range(readers)]
         await asyncio.sleep(1)  # noqa: TID251 - they connect
         late_ms.clear()
         before, start = server.processor_s(), time.perf_counter()
-        for number in range(FOLLOWED_S * 10):
+        for number in range(round(FOLLOWED_S / STEP_S)):
             actions = [SetPriority(task_ids=(task_id,), priority=number % 2 + 1) for task_id in range(1, burst // 2 + 1)]
             await asyncio.gather(*(client.do(Command(action=action, actor="")) for action in actions))
-            await asyncio.sleep(max(0.0, start + (number + 1) / 10 - time.perf_counter()))  # noqa: TID251 - the pace
+            await asyncio.sleep(max(0.0, start + (number + 1) * STEP_S - time.perf_counter()))  # noqa: TID251 - the pace
         share = (server.processor_s() - before) / (time.perf_counter() - start)
         for handle in handles:
             handle.cancel()
