@@ -11,7 +11,7 @@ from malbox_tui.config.settings import Settings
 from malbox_tui.model.errors import ConfigError
 
 LIMIT_S = 10.0
-"""A file that can't be read to its end in this time is a pipe, or lies on a disk that hangs."""
+"""A file that can't be read to its end in this time lies on a disk that hangs."""
 
 
 async def read_again(source: ConfigSource, *, had_file: bool, limit_s: float = LIMIT_S) -> Configuration:
@@ -25,7 +25,7 @@ async def read_again(source: ConfigSource, *, had_file: bool, limit_s: float = L
         async with asyncio.timeout(limit_s):
             return await asyncio.wrap_future(answer)
     except TimeoutError:
-        return _faulty(source, f"the file could not be read within {limit_s:g} s. Is it a pipe, or on a disk that hangs?")
+        return _faulty(source, f"the file could not be read within {limit_s:g} s. Does the disk hang that it is on?")
 
 
 def _read(source: ConfigSource, had_file: bool, answer: Future[Configuration]) -> None:

@@ -145,13 +145,7 @@ class ConfigSource:
         return None if settings is None else [machine.spec() for machine in settings.machines]
 
     def _settings_again(self) -> Settings | None:
-        """None when the file has none that hold, or is a pipe, which is read only once."""
-        try:
-            readable_again = self.path.is_file() or not self.path.exists()
-        except OSError:
-            return None
-        if not readable_again:
-            return None
+        """None when the file has none that hold."""
         settings, faults = self._own_settings()
         return None if faults else settings
 

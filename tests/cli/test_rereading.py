@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
 
 import pytest
 
 from malbox_tui.cli.rereading import read_again
-from malbox_tui.config.loading import ConfigSource
+from malbox_tui.config.loading import ConfigSource, Configuration
 from malbox_tui.config.settings import Settings
 
 
@@ -31,10 +32,25 @@ async def test_one_that_is_gone_is_a_fault(source: ConfigSource) -> None:
     assert "the file is gone" in str(fault)
 
 
-async def test_one_that_has_no_end_is_a_fault(source: ConfigSource) -> None:
+async def test_one_that_became_a_pipe_is_a_fault(source: ConfigSource) -> None:
     os.mkfifo(source.path)
-    (fault,) = (await read_again(source, had_file=True, limit_s=0.01)).faults
-    assert "could not be read within 0.01 s" in str(fault)
+    (fault,) = (await read_again(source, had_file=True)).faults
+    assert "it is a pipe" in str(fault)
+
+
+async def test_one_on_a_disk_that_hangs_is_a_fault(source: ConfigSource, monkeypatch: pytest.MonkeyPatch) -> None:
+    released = threading.Event()
+
+    def hang(_: ConfigSource) -> Configuration:
+        released.wait()
+        return Configuration(Settings())
+
+    monkeypatch.setattr(ConfigSource, "read", hang)
+    try:
+        (fault,) = (await read_again(source, had_file=False, limit_s=0.01)).faults
+        assert "could not be read within 0.01 s" in str(fault)
+    finally:
+        released.set()
 
 
 async def test_what_breaks_reading_breaks_who_asked(source: ConfigSource, monkeypatch: pytest.MonkeyPatch) -> None:

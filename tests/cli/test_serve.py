@@ -84,12 +84,13 @@ def test_a_configuration_that_is_gone_is_not_taken_for_the_defaults(data: Path) 
         assert asked(data, "/v1/overview")["groups"][0]["max_workers"] == 7
 
 
-def test_a_configuration_that_can_not_be_read_to_its_end_holds_up_nothing(data: Path) -> None:
+def test_a_configuration_that_became_a_pipe_holds_up_nothing(data: Path) -> None:
     with Serving(data) as service:
         service.until_told("READY=1")
         os.mkfifo(data / "config.toml")
         service.send(signal.SIGHUP)
         service.until_told("RELOADING=1")
+        assert "it is a pipe" in service.until("is faulty: ")
         service.send(signal.SIGTERM)
         assert service.ended() == 0
 

@@ -1,5 +1,6 @@
 """A configuration file is taken whole or refused with everything that is wrong with it."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -112,8 +113,28 @@ def test_values_nested_without_end_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="can't be read"):
+    with pytest.raises(ConfigError, match="it is a folder"):
         ConfigSource(tmp_path, named=True).load()
+
+
+@pytest.mark.parametrize("name", ["config.toml", "config.limits.toml", "config.machines.toml"])
+def test_a_pipe_in_place_of_a_file_is_refused_and_never_waited_for(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / name)
+    (fault,) = ConfigSource(tmp_path / "config.toml", named=False).read().faults
+    assert (fault.path, fault.key) == (str(tmp_path / name), None)
+    assert "it is a pipe; a configuration has to be a file, or a link to one" in str(fault)
+
+
+def test_a_device_is_refused_also_behind_a_link(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").symlink_to("/dev/zero")
+    with pytest.raises(ConfigError, match="it is a device"):
+        ConfigSource(tmp_path / "config.toml", named=True).load()
+
+
+def test_a_link_to_a_file_is_read(tmp_path: Path) -> None:
+    (tmp_path / "own.toml").write_text("[general]\nmax_workers = 8\n")
+    (tmp_path / "config.toml").symlink_to("own.toml")
+    assert ConfigSource(tmp_path / "config.toml", named=True).load().general.max_workers == 8
 
 
 def test_escape_sequences_of_a_file_are_shown_and_never_sent(tmp_path: Path) -> None:
