@@ -80,7 +80,7 @@ def _usable(options: GlobalOptions) -> Configuration:
     settings = configuration.settings
     if not any(group.max_workers for group in settings.groups()):
         raise ConfigError(options.source.shown, "general.max_workers", "with 0 no task is ever taken; give at least 1.")
-    if (fault := plugin_fault(settings, options.source)) is not None:
+    if (fault := plugin_fault(settings, options.folders, options.source)) is not None:
         raise fault
     return configuration
 

@@ -35,11 +35,13 @@ def check(*, options: GlobalOptions | None = None) -> int:
     """
     from malbox_tui.runtime.diagnosis import plugin_fault
 
-    source = (options or GlobalOptions()).source
+    options = options or GlobalOptions()
+    source = options.source
     configuration = source.read()
     faults: list[MalboxError] = [*configuration.faults, *configuration.doubles]
-    if not configuration.faults and (fault_of_plugins := plugin_fault(configuration.settings, source)) is not None:
-        faults.append(fault_of_plugins)
+    if not configuration.faults:
+        fault_of_plugins = plugin_fault(configuration.settings, options.folders, source)
+        faults += [] if fault_of_plugins is None else [fault_of_plugins]
     for fault in faults:
         tell(sentence(str(fault)))
     if faults:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,23 +44,20 @@ class HostPlugin:
         return {key: Path(self.config[key]).expanduser() for key in self.manifest.sandbox.paths if self.config[key]}
 
 
-def find_plugins(
-    settings: PluginSettings, folder: Path = BUILTIN_FOLDER, config_file: str = "configuration"
-) -> tuple[HostPlugin, ...]:
-    """The host plugins in `folder` that are not disabled, by name.
+def find_plugins(settings: PluginSettings, *folders: Path, config_file: str = "configuration") -> tuple[HostPlugin, ...]:
+    """The host plugins in `folders` (none given: the built-in ones) that are not disabled, by name, which is that of one of all only.
+    A folder that isn't there has none.
 
     Raises `ManifestError` for one that can't be used, `ConfigError` (naming `config_file`) for settings of a plugin that isn't there
     or has no such option.
     """
-    found = _found(settings, folder, config_file)
+    found = _found(settings, folders, config_file)
     return tuple(plugin for plugin in found if plugin.manifest.plugin.type is PluginType.HOST)
 
 
-def find_guest_plugins(
-    settings: PluginSettings, folder: Path = BUILTIN_FOLDER, config_file: str = "configuration"
-) -> tuple[GuestPlugin, ...]:
-    """The guest plugins in `folder` that are not disabled, by name. Raises as `find_plugins`."""
-    found = _found(settings, folder, config_file)
+def find_guest_plugins(settings: PluginSettings, *folders: Path, config_file: str = "configuration") -> tuple[GuestPlugin, ...]:
+    """The guest plugins in `folders` that are not disabled, as `find_plugins` finds those of the host."""
+    found = _found(settings, folders, config_file)
     return tuple(_as_guest_plugin(plugin, settings) for plugin in found if plugin.manifest.plugin.type is PluginType.GUEST)
 
 
@@ -76,10 +73,10 @@ def _as_guest_plugin(plugin: HostPlugin, settings: PluginSettings) -> GuestPlugi
     )
 
 
-def _found(settings: PluginSettings, folder: Path, config_file: str) -> tuple[HostPlugin, ...]:
-    """All plugins in `folder` that are not disabled, of both kinds, by name."""
+def _found(settings: PluginSettings, folders: Sequence[Path], config_file: str) -> tuple[HostPlugin, ...]:
+    """All plugins that are not disabled, of both kinds, by name."""
     found: dict[str, HostPlugin] = {}
-    for manifest_path in sorted(folder.glob(f"*/{MANIFEST_NAME}")):
+    for manifest_path in (path for folder in folders or (BUILTIN_FOLDER,) for path in sorted(folder.glob(f"*/{MANIFEST_NAME}"))):
         plugin = _load(manifest_path.parent)
         if plugin.name in found:
             raise ManifestError(

@@ -20,13 +20,13 @@ from malbox_tui.model.events import EventBody
 from malbox_tui.model.limits import UNLIMITED, ResourceLimits
 from malbox_tui.model.sample import escape
 from malbox_tui.plugins.bench import HostBench
-from malbox_tui.plugins.registry import BUILTIN_FOLDER, HostPlugin, find_plugins
+from malbox_tui.plugins.registry import HostPlugin, find_plugins
 from malbox_tui.plugins.surroundings import Surroundings
 from malbox_tui.ports import PluginBench, PluginInfo, ResultStore
 
 
 class HostPluginRunner:
-    """Implements `PluginRunner` for the plugins in `plugin_folder`.
+    """Implements `PluginRunner` for the plugins in `plugin_folders`.
 
     `scratch_folder` is its own: what an earlier engine left there, processes included, is removed at `open`. `on_news` is told of
     starts, ends and results of plugins, on the loop's thread.
@@ -38,13 +38,13 @@ class HostPluginRunner:
         results: ResultStore,
         scratch_folder: Path,
         on_news: Callable[[EventBody], None],
-        plugin_folder: Path = BUILTIN_FOLDER,
+        *plugin_folders: Path,
     ) -> None:
         self._settings = settings
         self._results = results
         self._scratch_folder = scratch_folder
         self._on_news = on_news
-        self._plugin_folder = plugin_folder
+        self._plugin_folders = plugin_folders
         self._plugins: tuple[HostPlugin, ...] = ()
         self._confinement: Confinement | None = None
         self._groups = ControlGroups()
@@ -60,7 +60,7 @@ class HostPluginRunner:
 
         Raises `ManifestError`, `ConfigError`, `ConfinementUnavailable`, `PluginUnavailable`, `StoreError`.
         """
-        self._plugins = await asyncio.to_thread(find_plugins, self._settings.plugins, self._plugin_folder)
+        self._plugins = await asyncio.to_thread(find_plugins, self._settings.plugins, *self._plugin_folders)
         confinement = await choose(self._settings.confinement.isolation)
         hierarchies = await asyncio.to_thread(find_hierarchies)
         self._groups = ControlGroups(hierarchies)

@@ -23,7 +23,7 @@ from malbox_tui.confine.probe import Probe, probe_bubblewrap
 from malbox_tui.engine.clock import SystemClock
 from malbox_tui.machinery.binding import LibvirtNotInstalled, libvirt_module
 from malbox_tui.model.errors import DataFolderInUse, MalboxError
-from malbox_tui.plugins.registry import find_plugins
+from malbox_tui.plugins.registry import BUILTIN_FOLDER, find_guest_plugins, find_plugins
 from malbox_tui.runtime.finding import Finding, Health
 from malbox_tui.runtime.machine_diagnosis import diagnose_machines
 from malbox_tui.store.folder_lock import FolderLock
@@ -49,17 +49,17 @@ def diagnose(folders: DataFolders, source: ConfigSource) -> Iterator[Finding]:
     probe = _probe()
     yield _bubblewrap(settings, probe)
     yield from _resource_limits(settings, has_sandbox=probe.works and settings.confinement.isolation is not Isolation.LIMITS)
-    yield _plugins(settings, source)
+    yield _plugins(settings, folders, source)
     yield _libvirt(settings)
     yield from diagnose_machines(listed([machine.spec() for machine in settings.machines]))
     yield _open_files()
     yield _terminal()
 
 
-def plugin_fault(settings: Settings, source: ConfigSource) -> MalboxError | None:
+def plugin_fault(settings: Settings, folders: DataFolders, source: ConfigSource) -> MalboxError | None:
     """The first thing that is wrong with the settings of plugins, or with the plugins themselves; None when all is right."""
     try:
-        find_plugins(settings.plugins, config_file=source.shown)
+        find_plugins(settings.plugins, BUILTIN_FOLDER, folders.plugins, config_file=source.shown)
     except MalboxError as error:
         return error
     return None
@@ -157,12 +157,17 @@ def _resource_limits(settings: Settings, *, has_sandbox: bool) -> Iterator[Findi
         yield Finding("limits", health, f"{shortfall} is not enforced: {shortfall.why}", shortfall.remedy)
 
 
-def _plugins(settings: Settings, source: ConfigSource) -> Finding:
+def _plugins(settings: Settings, folders: DataFolders, source: ConfigSource) -> Finding:
+    places = (BUILTIN_FOLDER, folders.plugins)
     try:
-        plugins = find_plugins(settings.plugins, config_file=source.shown)
+        plugins = find_plugins(settings.plugins, *places, config_file=source.shown)
+        in_guests = find_guest_plugins(settings.plugins, *places, config_file=source.shown)
     except MalboxError as error:
         return Finding("plugins", Health.FAIL, str(error), "correct that, or name the plugin in plugins.disabled")
-    names = ", ".join(f"{plugin.name} {plugin.version}" for plugin in plugins)
+    names = ", ".join(
+        [f"{plugin.name} {plugin.version}" for plugin in plugins]
+        + [f"{plugin.name} {plugin.version} (in guests)" for plugin in in_guests]
+    )
     if not plugins:
         return Finding("plugins", Health.WARN, "none takes part", "take names out of plugins.disabled")
     return Finding("plugins", Health.OK, names)

@@ -9,17 +9,19 @@ import pytest
 
 from malbox_tui.config.loading import ConfigSource
 from malbox_tui.config.machines import MachineSettings
+from malbox_tui.config.settings import PluginSettings
 from malbox_tui.engine import guest_end, guest_files, guest_run, guest_screen
 from malbox_tui.guest.linux import Linux
 from malbox_tui.guest.session import NEEDED, PROCESSES
 from malbox_tui.machinery.binding import libvirt_module, start_event_loop
 from malbox_tui.machinery.domain_xml import parse_domain
 from malbox_tui.machinery.warnings import warnings_of
+from malbox_tui.plugins.registry import find_guest_plugins
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE = (ROOT / "README.md").read_text().split("\n## Machines\n")[1].split("\n## ")[0]
 NETWORK, DOMAIN = re.findall(r"```xml\n(.*?)```", GUIDE, re.S)
-SECTIONS = re.findall(r"```toml\n(.*?)```", GUIDE, re.S)
+*SECTIONS, PLUGIN = re.findall(r"```toml\n(.*?)```", GUIDE, re.S)
 SAID = re.findall(r"^\| `([^`]+)` \| ", GUIDE.split("### When a machine does not work")[1].split("###")[0], re.M)
 SOURCE = "\n".join(path.read_text() for path in (ROOT / "malbox_tui").rglob("*.py"))
 
@@ -46,6 +48,15 @@ def test_the_network_and_the_domain_are_what_libvirt_takes() -> None:
         domain.undefine()
         network.undefine()
         connection.close()
+
+
+def test_the_manifest_of_a_guest_plugin_is_one(tmp_path: Path) -> None:
+    folder = tmp_path / "watcher"
+    folder.mkdir()
+    (folder / "plugin.toml").write_text(PLUGIN)
+    (folder / "watcher.sh").write_text("#!/bin/sh\n")
+    (found,) = find_guest_plugins(PluginSettings(), tmp_path)
+    assert (found.name, found.program, found.platforms) == ("watcher", folder / "watcher.sh", frozenset({"linux"}))
 
 
 def test_the_network_leads_nowhere_and_the_domain_is_on_it() -> None:

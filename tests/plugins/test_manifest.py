@@ -123,7 +123,7 @@ def test_settings_choose_and_configure(tmp_path: Path) -> None:
 def test_settings_of_what_is_not_there_are_refused(settings: PluginSettings, key: str, problem: str, tmp_path: Path) -> None:
     plugin(tmp_path / "a")
     with pytest.raises(ConfigError) as caught:
-        find_plugins(settings, tmp_path, "config.toml")
+        find_plugins(settings, tmp_path, config_file="config.toml")
     assert (caught.value.path, caught.value.key) == ("config.toml", key)
     assert problem in caught.value.problem
 
@@ -133,6 +133,21 @@ def test_two_plugins_of_one_name_are_refused(tmp_path: Path) -> None:
     plugin(tmp_path / "b")
     with pytest.raises(ManifestError, match="is also the name of"):
         find_plugins(PluginSettings(), tmp_path)
+
+
+def test_plugins_of_several_folders_take_part_under_names_of_their_own(tmp_path: Path) -> None:
+    plugin(tmp_path / "ours" / "a")
+    plugin(tmp_path / "yours" / "b", GOOD.replace('"subject"', '"other"'))
+    guest_plugin(tmp_path / "yours" / "c")
+    places = (tmp_path / "ours", tmp_path / "yours", tmp_path / "nowhere")
+    assert [found.name for found in find_plugins(PluginSettings(), *places)] == ["other", "subject"]
+    assert [found.name for found in find_guest_plugins(PluginSettings(), *places)] == ["watcher"]
+    all_of_them = PluginSettings(disabled=("subject", "other", "watcher"))
+    assert find_plugins(all_of_them, *places) == find_guest_plugins(all_of_them, *places) == ()
+    plugin(tmp_path / "yours" / "a")
+    with pytest.raises(ManifestError, match=f"'subject' is also the name of {tmp_path}/ours/a") as caught:
+        find_plugins(PluginSettings(), *places)
+    assert str(caught.value).startswith(f"{tmp_path}/yours/a/plugin.toml: plugin.name: ")
 
 
 def test_the_path_of_an_option_has_to_be_there(tmp_path: Path) -> None:
