@@ -14,7 +14,7 @@ from cyclopts.validators import Number
 from malbox_tui.cli.command_records import target_record
 from malbox_tui.cli.engine_door import Door, check_store, some_engine, usable_settings
 from malbox_tui.cli.options import FLAG, GlobalOptions, whole_number
-from malbox_tui.cli.output import tell, write_line, write_record
+from malbox_tui.cli.output import OutputClosed, tell, write_line, write_record
 from malbox_tui.cli.selectors import Chosen, Filters, Selector, chosen, parse_selector
 from malbox_tui.cli.text import counted, sentence
 from malbox_tui.model.commands import Action, CancelTasks, RetryTasks, SetPriority, TargetResult
@@ -116,13 +116,12 @@ class TaskOrder:
             if not self._is_meant(selection, filters):
                 tell("Nothing was done.")
                 return EXIT_USAGE
-            targets = [target for ids in _slices(selection.task_ids) for target in await self._do(door, ids)]
-        for target in targets:
-            if as_json:
-                write_record(target_record(self.name, target))
-            else:
-                write_line(sentence(target.message))
-        return EXIT_OK if all(target.done for target in targets) else EXIT_NOT_ALL
+            told = _Outcomes(self.name, as_json)
+            for ids in _slices(selection.task_ids):
+                told.tell(await self._do(door, ids))
+        if told.failure is not None:
+            raise told.failure
+        return EXIT_OK if told.all_done else EXIT_NOT_ALL
 
     def _is_meant(self, selection: Chosen, filters: Filters) -> bool:
         count = len(selection.task_ids)
@@ -139,6 +138,28 @@ class TaskOrder:
         if outcome.targets:
             return outcome.targets
         return [TargetResult(task_id, outcome.done, outcome.message) for task_id in task_ids]
+
+
+class _Outcomes:
+    """What became of the tasks, printed as it is known. That nobody takes it stops nothing, and is told at the end."""
+
+    def __init__(self, command: str, as_json: bool) -> None:
+        self._command = command
+        self._as_json = as_json
+        self.all_done = True
+        self.failure: OutputClosed | None = None
+
+    def tell(self, targets: Sequence[TargetResult]) -> None:
+        self.all_done = self.all_done and all(target.done for target in targets)
+        for target in targets if self.failure is None else ():
+            try:
+                if self._as_json:
+                    write_record(target_record(self._command, target))
+                else:
+                    write_line(sentence(target.message))
+            except OutputClosed as failure:
+                self.failure = failure
+                return
 
 
 def _slices(task_ids: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
