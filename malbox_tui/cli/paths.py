@@ -21,7 +21,7 @@ def is_missing(path: str) -> bool:
 
 def nothing_there(paths: Sequence[str]) -> str:
     """A sentence for paths that are all missing."""
-    first = escape(os.fsencode(paths[0]))
+    first = escape(os.fsencode(paths[0])) or "''"
     if len(paths) == 1:
         return f"There is no file or folder {first}."
     return f"None of the {len(paths)} paths is there; the first is {first}."

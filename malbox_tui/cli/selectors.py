@@ -77,7 +77,8 @@ def parse_selector(text: str) -> Selector:
         if marked
         else "it is no id (12), no range of ids (3-9), no beginning of a SHA-256 (4 digits or more)"
     )
-    raise WrongSelection(f"{visible(text)[:80]} chooses no task: {what}.")
+    shown = visible(text)[:80] or "''"
+    raise WrongSelection(f"{shown} chooses no task: {what}.")
 
 
 def _id(text: str) -> int:

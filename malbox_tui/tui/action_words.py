@@ -15,7 +15,7 @@ _WORDS: Mapping[type, tuple[str, str, Callable[[Any, tuple[int, ...]], str]]] = 
         commands.CancelTasks: ("canceled", "cancel", lambda action, ids: _tasks(ids)),
         commands.SetPriority: ("gave", "give", lambda action, ids: f"{_tasks(ids)} priority {action.priority}"),
         commands.RetryTasks: ("retried", "retry", lambda action, ids: _tasks(ids)),
-        commands.ResizeGroup: ("resized", "resize", lambda action, ids: f"{visible(action.group)}{_limits(action)}"),
+        commands.ResizeGroup: ("resized", "resize", lambda action, ids: f"{_named(action.group)}{_limits(action)}"),
         commands.SaveLimits: ("saved", "save", lambda action, ids: "the limits of the worker groups"),
         commands.DisableMachines: ("disabled", "disable", lambda action, ids: _machines(action.machines)),
         commands.EnableMachines: ("enabled", "enable", lambda action, ids: _machines(action.machines)),
@@ -38,6 +38,11 @@ def action_words(action: LoggedAction, done_to: tuple[int, ...], *, done: bool) 
     return f"{did if done else f'could not {do}'} {to_what(action, ids)}"
 
 
+def _named(name: str) -> str:
+    """A name that is safe to show, and to be seen when it is empty."""
+    return visible(name) or "''"
+
+
 def _tasks(ids: tuple[int, ...]) -> str:
     return f"#{ids[0]}" if len(ids) == 1 else f"{len(ids)} tasks"
 
@@ -50,7 +55,7 @@ def _limits(action: commands.ResizeGroup) -> str:
 
 
 def _machines(names: tuple[str, ...]) -> str:
-    return f"machine {visible(names[0])}" if len(names) == 1 else f"{len(names)} machines"
+    return f"machine {_named(names[0])}" if len(names) == 1 else f"{len(names)} machines"
 
 
 def _samples(action: Submitted) -> str:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
 from malbox_tui.cli import submit, task_orders
-from malbox_tui.cli.output import OutputClosed
+from malbox_tui.cli.engine_door import Door
+from malbox_tui.cli.output import OutputClosed, write_line
 from malbox_tui.config.folders import DataFolders
+from malbox_tui.model.commands import TargetResult
 from malbox_tui.store.folder_lock import FolderLock
 from tests.cli.command_line import CommandLine
 
@@ -79,6 +81,44 @@ def test_tasks_are_canceled_retried_and_re_ordered(malbox: CommandLine) -> None:
     assert malbox("priority", 9, 3, 4).code == 0
     tasks = {task["id"]: (task["state"], task["priority"]) for task in malbox("tasks", "--json").records}
     assert tasks == {1: ("canceled", 1), 2: ("canceled", 1), 3: ("pending", 9), 4: ("pending", 9)}
+
+
+def test_outcomes_are_printed_as_they_are_known(malbox: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    malbox.submit("a", "b", "c")
+    monkeypatch.setattr(task_orders, "MAX_ROWS", 2)
+    known: list[tuple[int, int]] = []
+    done = 0
+    do = task_orders.TaskOrder._do
+
+    async def doing(order: task_orders.TaskOrder, door: Door, ids: tuple[int, ...]) -> Sequence[TargetResult]:
+        nonlocal done
+        done += len(ids)
+        return await do(order, door, ids)
+
+    def writing(line: str) -> None:
+        known.append((len(known) + 1, done))
+        write_line(line)
+
+    monkeypatch.setattr(task_orders.TaskOrder, "_do", doing)
+    monkeypatch.setattr(task_orders, "write_line", writing)
+    said = malbox("cancel", 1, 2, 3)
+    assert (said.code, said.out) == (0, "Task 1 is canceled.\nTask 2 is canceled.\nTask 3 is canceled.\n")
+    assert known == [(1, 2), (2, 2), (3, 3)]
+
+
+def test_that_nobody_takes_the_outcomes_stops_nothing_that_was_asked_for(
+    malbox: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def closed(_: object) -> None:
+        raise OutputClosed("no room")
+
+    malbox.submit("a", "b", "c")
+    monkeypatch.setattr(task_orders, "MAX_ROWS", 1)
+    monkeypatch.setattr(task_orders, "write_record", closed)
+    said = malbox("cancel", "--all", "--yes", "--json")
+    assert said.code == 1
+    assert "can't be written to stdout: no room" in said.err
+    assert set(malbox.states().values()) == {"canceled"}
 
 
 def test_what_could_not_be_done_is_said_and_exits_one(malbox: CommandLine) -> None:
@@ -221,6 +261,8 @@ def test_a_socket_that_a_dead_server_left_is_no_engine(malbox: CommandLine) -> N
     [
         (["cancel"], "Say which tasks"),
         (["cancel", "zz"], "zz chooses no task"),
+        (["cancel", ""], "'' chooses no task"),
+        (["submit", ""], "There is no file or folder ''"),
         (["retry", "9-3"], "ends before it begins"),
         (["priority", "x", "1"], '"x" is not a whole number.'),
         (["priority", "1.5", "1"], '"1.5" is not a whole number.'),

@@ -64,3 +64,8 @@ def test_what_was_refused_is_told_with_the_reason() -> None:
 
 def test_one_task_is_called_by_its_number() -> None:
     assert action_words(CancelTasks(task_ids=(7, 9)), (9,), done=True) == "canceled #9"
+
+
+def test_an_empty_name_is_seen() -> None:
+    assert action_words(ResizeGroup(group="", min_workers=1), (), done=False) == "could not resize '' to min 1"
+    assert action_words(ProbeMachines(machines=("",)), (), done=False) == "could not probe machine ''"
