@@ -98,7 +98,21 @@ def test_run_without_samples_finishes_what_is_left_over(tmp_path: Path) -> None:
 
 def test_help_names_the_targets_a_person_types(tmp_path: Path) -> None:
     shown = make(tmp_path, "help").stdout
-    targets = ["help", "run", "test", "fast", "rig", "lint", "simulate", "mutants", "soak", "bench", "screenshots", "system-deps", "clean"]
+    targets = [
+        "help",
+        "run",
+        "test",
+        "fast",
+        "rig",
+        "lint",
+        "simulate",
+        "mutants",
+        "soak",
+        "bench",
+        "screenshots",
+        "system-deps",
+        "clean",
+    ]
     assert [line.split()[0] for line in shown.splitlines()] == targets
 
 
