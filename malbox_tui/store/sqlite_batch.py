@@ -157,12 +157,14 @@ class SqliteBatch:
 
     def _keep_samples(self, adds: list[tuple[int, Adding]]) -> tuple[dict[str, Task], dict[str, Task], dict[str, bytes]]:
         """Store contents and names. Returns by content what was stored before of it: the latest task that is pending or owned, the
-        latest completed one, and the first name. Of a content that is new there can be none of these, and nothing is looked up."""
+        latest completed one, and the first name. Of a content that is new there can be none of these, and nothing is looked up;
+        nor are the tasks of one that is only retried, which joins none, and may have very many."""
         news = [request.new for _, request in adds]
         contents = {new.sha256: new for new in reversed(news)}
         samples = [(new.sha256, new.size_bytes, new.at) for new in contents.values()]
         are_new = _ADD_SAMPLES.run(self._connection, samples) == len(samples)
-        known = ({}, {}, {}) if are_new else (*self._known_tasks(list(contents)), self._first_names(news))
+        joinable = list({new.sha256 for new in news if new.retry_of is None})
+        known = ({}, {}, {}) if are_new else (*self._known_tasks(joinable), self._first_names(news))
         names = [(new.sha256, new.name.name, new.name.origin) for new in news if new.name is not None]
         _ADD_NAMES.run(self._connection, names)
         return known
@@ -171,6 +173,8 @@ class SqliteBatch:
         """By content: its latest task that is pending or owned, and its latest completed one."""
         live: dict[str, Task] = {}
         completed: dict[str, Task] = {}
+        if not contents:
+            return live, completed
         for row in self._connection.execute(statement("known_tasks"), (json_text(contents),)).fetchall():
             task = task_of(row)
             (completed if task.state is TaskState.COMPLETED else live)[task.sha256] = task

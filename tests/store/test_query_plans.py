@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from malbox_tui.store import sqlite_batch
 from malbox_tui.store.statements import migrations, statement
+from tests.store.builders import new_task, sqlite_store
 
 WRITES = {
     "add_samples": 3,
@@ -56,3 +59,23 @@ def test_the_counts_are_read_from_an_index_alone(connection: sqlite3.Connection)
 
 def test_a_window_of_actions_is_read_from_its_place(connection: sqlite3.Connection) -> None:
     assert plan(connection, "actions") == ["SEARCH action USING INTEGER PRIMARY KEY (rowid<?)"]
+
+
+async def test_a_retry_looks_at_no_other_task_of_its_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    used: list[str] = []
+
+    def noted(name: str) -> str:
+        used.append(name)
+        return statement(name)
+
+    store = sqlite_store(tmp_path / "store.sqlite3")
+    await store.open(lambda events: None)
+    try:
+        first = (await store.add(new_task())).task
+        monkeypatch.setattr(sqlite_batch, "statement", noted)
+        assert (await store.add(new_task(name=None, retry_of=first.id))).created
+        assert "known_tasks" not in used
+        assert not (await store.add(new_task())).created
+        assert "known_tasks" in used
+    finally:
+        await store.close()
