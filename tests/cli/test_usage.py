@@ -10,6 +10,8 @@ import pytest
 
 from malbox_tui.cli.app import main
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),

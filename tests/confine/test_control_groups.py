@@ -14,6 +14,8 @@ import pytest
 from malbox_tui.confine.control_groups import BenchGroups, ControlGroups, Strikes, remove_leftovers
 from malbox_tui.confine.hierarchies import NAME_PREFIX, Controller, Hierarchy, find_hierarchies
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 DEADLINE_S = 30.0
 

@@ -17,6 +17,8 @@ from malbox_tui.confine.probe import choose, probe_bubblewrap
 from malbox_tui.model.errors import ConfinementUnavailable
 from tests.confine.rig import rig, walls_of, write_plugin
 
+pytestmark = pytest.mark.slow
+
 REACH = """
     import json, pathlib, socket
     reached = {}

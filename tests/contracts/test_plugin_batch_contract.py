@@ -13,6 +13,8 @@ from malbox_tui.ports import Findings
 from tests.support.batches import Told
 from tests.support.plugin_rigs import CRASHES, Behaviour, PluginRig, on_every_runner
 
+pytestmark = pytest.mark.slow
+
 JUDGES, _FAILS, WAITS, DEAF, TOGETHER, BREAKS, HANGS = Behaviour
 
 COMPLETED, FAILED, CANCELED, TIMED_OUT, SKIPPED = (

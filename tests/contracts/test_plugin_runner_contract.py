@@ -14,6 +14,8 @@ from malbox_tui.ports import Findings, PluginJob
 from tests.confine.rig import Stop
 from tests.support.plugin_rigs import GRACE_S, Behaviour, PluginRig, on_every_runner
 
+pytestmark = pytest.mark.slow
+
 JUDGES, FAILS, WAITS, DEAF, _TOGETHER, _BREAKS, _HANGS = Behaviour
 
 

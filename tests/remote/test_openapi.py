@@ -22,6 +22,8 @@ from tests.remote.fakes import Script, serving_script
 from tests.remote.rig import Reporting, served
 from tests.remote.unix_requests import BASE, unix_session
 
+pytestmark = pytest.mark.slow
+
 CHECKS = (not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance)
 EXAMPLES = 40
 
