@@ -1,0 +1,1 @@
+"""Archives: what a content is, by its bytes and never by its name."""
