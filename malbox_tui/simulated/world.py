@@ -115,6 +115,11 @@ class World:
         for body in self.machines.values():
             body.forget_callers()
 
+    def engine_ended(self) -> None:
+        """The engine's process ended in good order. The next one knows nothing of the marks that it left in guests."""
+        for body in self.machines.values():
+            body.marked = False
+
     def drawn(self, span: Span) -> float:
         """A duration within `span`."""
         low, high = span

@@ -14,7 +14,7 @@ from tests.simulation.plan import ACTIONS, ENDINGS
 Hits = Counter[str]
 """Name of what was reached → how often."""
 
-ENOUGH = 100
+ENOUGH = 80
 """How often each thing has to be reached in `ENOUGH_IN` seeds."""
 ENOUGH_IN = 500
 

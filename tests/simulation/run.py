@@ -140,6 +140,7 @@ class Run:
             raise
         else:
             bury(loop)
+            self._surroundings.engine_ended()
         finally:
             self.steps += loop.steps
             self.trace = hash((self.trace, loop.trace, self._mirror.last_seq))

@@ -112,6 +112,9 @@ class Surroundings:
     def engine_died(self) -> None:
         self._world.engine_died()
 
+    def engine_ended(self) -> None:
+        self._world.engine_ended()
+
     def mend(self) -> None:
         """Nothing goes wrong from now on."""
         self._world.faults.calm()
