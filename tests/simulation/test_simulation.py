@@ -53,7 +53,7 @@ def test_what_was_reached_too_rarely_is_named() -> None:
     reached = hits.Hits(dict.fromkeys(hits.EXPECTED, hits.ENOUGH))
     assert hits.too_rare(reached, hits.ENOUGH_IN) == []
     reached["ending: crash"] -= 1
-    assert hits.too_rare(reached, hits.ENOUGH_IN) == ["ending: crash: 99 hits in 500 seeds"]
+    assert hits.too_rare(reached, hits.ENOUGH_IN) == [f"ending: crash: {hits.ENOUGH - 1} hits in {hits.ENOUGH_IN} seeds"]
     assert hits.too_rare(hits.Hits(), hits.ENOUGH_IN - 1) == [], "nothing is asked of a short run"
 
 
