@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from heapq import heapify, heappop, heapreplace
+from heapq import heapify, heappop, heappush, heapreplace
 
 from malbox_tui.engine import clock
 from malbox_tui.engine.machine_pool import MachinePool
-from malbox_tui.engine.queue import TaskQueue
+from malbox_tui.engine.queue import Place, TaskQueue
 from malbox_tui.engine.worker import Worker
 from malbox_tui.engine.worker_group import WorkerGroup
 from malbox_tui.model.task import RequirementClass
@@ -71,24 +71,32 @@ class Collection:
 
 
 class HandOut:
-    """One step's answers. `wait_s` is the time until a batch that is collected now is due; None: none is."""
+    """One step's answers."""
 
     def __init__(
         self, queue: TaskQueue, machines: MachinePool, by_priority: Sequence[WorkerGroup], collection: Collection, now: float
     ) -> None:
-        self.wait_s: float | None = None
         self.now = now
         self._queue = queue
         self._machines = machines
         self._collection = collection
         self._openings = {group: Opening(group) for group in by_priority if group.may_take_one_more()}
         self._batches = any(group.settings.batch_size > 1 for group in by_priority)
+        self._collected: dict[WorkerGroup, list[tuple[Place, RequirementClass]]] = {}
+        """The classes that wait for their batch, by the group that collects them, each with the place of its first task."""
+
+    @property
+    def wait_s(self) -> float | None:
+        """The time until a batch that is collected now is due; None: none is."""
+        waits = [self._due_in(group, requires) for group, collected in self._collected.items() for _, requires in collected]
+        return min(waits, default=None)
 
     def startable(self) -> Iterator[tuple[RequirementClass, WorkerGroup, Opening]]:
         """The class of the first task that can start, and the group that takes it, again and again until none can.
 
         Each is to be handed out, alone or with as many as make a batch, before the next is asked for, and all in one step. Handing out
-        only uses room and machines up, so a class that can't start is not looked at again.
+        only uses room and machines up, so a class that can't start is not looked at again; one that a group collects is, when that
+        group has no room any more, since then it is another's.
         """
         if self._batches:
             host_only = [requires for _, requires in self._queue.firsts() if not requires.needs_machine]
@@ -104,11 +112,18 @@ class HandOut:
             if (group := self._group_for(requires)) is None:
                 heappop(firsts)
                 continue
-            yield requires, group, self._openings[group]
+            if self._due_in(group, requires) > 0:
+                self._collected.setdefault(group, []).append(heappop(firsts))
+                continue
+            opening = self._openings[group]
+            yield requires, group, opening
             if (first := self._queue.first(requires)) is None:
                 heappop(firsts)
             else:
                 heapreplace(firsts, (first, requires))
+            if not opening.is_open:
+                for collected in self._collected.pop(group, ()):
+                    heappush(firsts, collected)
 
     def _group_for(self, requires: RequirementClass) -> WorkerGroup | None:
         """The first group that takes it. While that one collects a batch, no other gets the tasks."""
@@ -118,13 +133,11 @@ class HandOut:
                 and group.takes(requires)
                 and (not requires.needs_machine or self._machines.has_free(requires, group.terms))
             ):
-                return group if self._is_ready(group, requires) else None
+                return group
         return None
 
-    def _is_ready(self, group: WorkerGroup, requires: RequirementClass) -> bool:
+    def _due_in(self, group: WorkerGroup, requires: RequirementClass) -> float:
+        """In how many seconds the group may run such tasks; 0 when it collects none of them."""
         if not group.batches(requires):
-            return True
-        wait_s = self._collection.due_in(group, requires, self._queue.count(requires), self.now)
-        if wait_s > 0:
-            self.wait_s = wait_s if self.wait_s is None else min(self.wait_s, wait_s)
-        return wait_s == 0
+            return 0.0
+        return self._collection.due_in(group, requires, self._queue.count(requires), self.now)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from malbox_tui.model.commands import CancelTasks, PausePool, ResizeGroup, ResumePool, SetPriority, ShutdownMode
 from malbox_tui.model.events import WorkerStarted
+from malbox_tui.model.machine import MachineState
 from malbox_tui.model.task import RequirementClass, TaskState
 from tests.support.rig import LINUX, EngineRig, ScriptedRunner, batching, spec, states, with_engine
 from tests.support.virtual_time import settle_loop
@@ -140,6 +141,51 @@ def test_a_worker_that_becomes_free_takes_what_a_group_of_lower_priority_collect
         await rig.all_final()
 
     with_engine(test, max_workers=1, groups=[batching(priority=1, wait_s=60.0)])
+
+
+def test_when_the_group_that_collects_is_full_another_takes_what_it_collected_at_once() -> None:
+    async def test(rig: EngineRig) -> None:
+        await rig.until_machine("m1", MachineState.READY)
+        await rig.add("one", "two")
+        assert await busy(rig) == {"default": 0, "batch": 0}
+        await rig.add("three", requires=LINUX)
+        assert await busy(rig) == {"default": 1, "batch": 1}
+        assert (await states_now(rig))[:2] == [T.RUNNING, T.PENDING]
+        assert (await rig.waiting(2)).reason == "all workers of default and batch are busy (2 of 2)"
+        await rig.all_final()
+
+    with_engine(test, max_workers=1, groups=[batching(max_workers=1, wait_s=60.0)], machines=[spec("m1")])
+
+
+def test_what_a_full_group_collected_goes_before_what_stands_behind_it() -> None:
+    async def test(rig: EngineRig) -> None:
+        await rig.until_machine("m1", MachineState.READY)
+        await rig.until_machine("m2", MachineState.READY)
+        await rig.do(PausePool())
+        await rig.add("one")
+        await rig.add("two", "three", requires=LINUX)
+        await rig.do(ResumePool())
+        assert (await states_now(rig))[::2] == [T.RUNNING, T.PENDING]
+        await rig.all_final()
+
+    with_engine(test, max_workers=1, groups=[batching(max_workers=1, wait_s=60.0)], machines=[spec("m1"), spec("m2")])
+
+
+def test_a_group_that_collects_goes_on_with_what_a_full_one_collected() -> None:
+    async def test(rig: EngineRig) -> None:
+        await rig.until_machine("m1", MachineState.READY)
+        await rig.add("one", "two")
+        await rig.pass_time(1.0)
+        await rig.add("three", requires=LINUX)
+        assert (await rig.waiting(1)).reason == "second collects a batch: 2 of 4, for 2 s at most"
+        await rig.pass_time(0.9)
+        assert await busy(rig) == {"default": 0, "batch": 1, "second": 0}
+        await rig.pass_time(0.2)
+        assert await busy(rig) == {"default": 0, "batch": 1, "second": 1}
+        await rig.all_final()
+
+    groups = [batching(max_workers=1, wait_s=60.0), batching(name="second", priority=8, wait_s=2.0)]
+    assert with_engine(test, groups=groups, machines=[spec("m1")]).runner.batches == [[1, 2]]
 
 
 def test_tasks_that_need_a_machine_are_run_each_by_itself() -> None:
