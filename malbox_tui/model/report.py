@@ -68,6 +68,15 @@ class PluginStatus(StrEnum):
     SKIPPED = "skipped"
 
 
+class Named(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a report names: its distinct indicators as fingerprints, by which those of several reports are told apart, and its distinct
+    techniques ("T1055 Process Injection"), both in its order and bounded. `is_whole`: nothing was left out."""
+
+    indicators: tuple[str, ...] = ()
+    techniques: tuple[str, ...] = ()
+    is_whole: bool = True
+
+
 class PluginRun(msgspec.Struct, frozen=True):
     """One plugin's run on one task.
 
@@ -83,6 +92,7 @@ class PluginRun(msgspec.Struct, frozen=True):
     verdict: Verdict | None = None
     reason: str = ""
     subject: str = ""
+    named: Named = Named()
 
     @property
     def is_degraded(self) -> bool:

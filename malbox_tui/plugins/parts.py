@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from malbox_tui.model.errors import MalboxError
 from malbox_tui.model.events import PluginStarted, PluginStopped
-from malbox_tui.model.report import Identification, PluginRun, PluginStatus
+from malbox_tui.model.report import Identification, Named, PluginRun, PluginStatus
 from malbox_tui.plugins.ending import Ending, status_of, stopped
 from malbox_tui.plugins.registry import HostPlugin
 from malbox_tui.plugins.surroundings import Surroundings
@@ -151,6 +151,7 @@ class Part:
             verdict=None if tray is None else tray.verdict,
             reason=ending.reason,
             subject=self.job.subject,
+            named=Named() if tray is None else tray.named,
         )
         told = PluginStopped(task_id=self.job.task_id, plugin=self._plugin.name, status=ending.status, seconds=seconds)
         self._around.on_news(told)

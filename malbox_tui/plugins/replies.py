@@ -9,7 +9,8 @@ from typing import Annotated
 
 import msgspec
 
-from malbox_tui.model.report import ArtifactRef, Identification, Indicator, PluginIdentity, Technique, Verdict
+from malbox_tui.model.report import ArtifactRef, Identification, Indicator, Named, PluginIdentity, Technique, Verdict
+from malbox_tui.model.verdict import named_in
 
 MAX_REPORT_BYTES = 4 * 1024 * 1024
 WHOLLY_CHECKED_REPORT_BYTES = 256 * 1024
@@ -145,6 +146,13 @@ class _ReportOutline(_ReportHead, frozen=True, kw_only=True):
     raw: msgspec.Raw = msgspec.Raw(b"null")
 
 
+class ReportFacts(msgspec.Struct, frozen=True):
+    """What the engine keeps of a report. Of one that is too large to be checked item by item, what it names is not counted."""
+
+    verdict: Verdict | None
+    named: Named
+
+
 class BadResult(Exception):
     """A result that can't be taken; the text says why."""
 
@@ -154,8 +162,8 @@ _OUTLINE = msgspec.json.Decoder(_ReportOutline)
 _IDENTIFICATION = msgspec.json.Decoder(Identification)
 
 
-def verdict_of_report(content: bytes, plugin: str) -> Verdict | None:
-    """The verdict of the report of this plugin, its labels cut to bounds. Raises `BadResult` for what is not a report of its own."""
+def facts_of_report(content: bytes, plugin: str) -> ReportFacts:
+    """The verdict of the report of this plugin and what it names, cut to bounds. Raises `BadResult` for what is not one of its own."""
     try:
         text = content.decode("utf-8")
         report = (_OUTLINE if len(content) <= WHOLLY_CHECKED_REPORT_BYTES else _HEAD).decode(text)
@@ -165,7 +173,11 @@ def verdict_of_report(content: bytes, plugin: str) -> Verdict | None:
         raise BadResult(f"its report has schema version {report.schema_version}; this version reads 1")
     if report.plugin.id != plugin:
         raise BadResult(f"its report claims to be by another plugin ({shortened(report.plugin.id, 80)})")
-    verdict = report.verdict
+    named = named_in(report.indicators, report.ttps) if isinstance(report, _ReportOutline) else Named(is_whole=False)
+    return ReportFacts(_checked(report.verdict), named)
+
+
+def _checked(verdict: Verdict | None) -> Verdict | None:
     if verdict is None:
         return None
     if verdict.score is not None and not 0 <= verdict.score <= 100:

@@ -6,15 +6,15 @@ from __future__ import annotations
 import msgspec
 
 from malbox_tui.model.events import PluginResultAvailable
-from malbox_tui.model.report import REPORT_RESULT, Identification, ResultRef, Verdict
+from malbox_tui.model.report import REPORT_RESULT, Identification, Named, ResultRef, Verdict
 from malbox_tui.plugins.held import HeldResult, HoldingRoom
 from malbox_tui.plugins.replies import (
     MAX_IDENTIFICATION_BYTES,
     MAX_REPORT_BYTES,
     BadResult,
+    facts_of_report,
     identification_of,
     shortened,
-    verdict_of_report,
 )
 from malbox_tui.plugins.surroundings import Surroundings
 from malbox_tui.ports import PluginJob, ResultWriter
@@ -56,6 +56,7 @@ class ResultTray:
         self._held: dict[str, HeldResult] = {}
         self._kept: dict[str, ResultRef] = {}
         self.verdict: Verdict | None = None
+        self.named = Named()
         self.identification: Identification | None = None
 
     @property
@@ -158,7 +159,8 @@ class ResultTray:
 
     def _read(self, name: str, content: bytes) -> None:
         if name == REPORT_RESULT:
-            self.verdict = verdict_of_report(content, self._plugin)
+            facts = facts_of_report(content, self._plugin)
+            self.verdict, self.named = facts.verdict, facts.named
         else:
             self.identification = identification_of(content)
 
