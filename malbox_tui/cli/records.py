@@ -12,6 +12,7 @@ from malbox_tui.model.queries import TaskRecord
 from malbox_tui.model.report import PluginRun, ResultRef, Verdict
 from malbox_tui.model.sample import Sample, SampleName, escape, visible
 from malbox_tui.model.submission import Duplicate, Refused
+from malbox_tui.model.verdict import Summary, summary_of_task
 
 Record = dict[str, Any]
 
@@ -48,6 +49,7 @@ def task_record(row: TaskRecord, results: PurePath) -> Record:
         "run": {"arguments": [visible(text) for text in task.run.arguments], "memory_dump": task.run.memory_dump},
         "stages": {name: round(seconds, 6) for name, seconds in task.stages.items()},
         "verdict": _verdict(task.verdict),
+        **_found(summary_of_task(task)),
         "plugins": [_plugin(run, results) for run in task.plugins],
     }
 
@@ -101,6 +103,14 @@ def _verdict(verdict: Verdict | None) -> Record | None:
         "score": verdict.score,
         "confidence": verdict.confidence.value if verdict.confidence is not None else None,
         "labels": [visible(label) for label in verdict.labels],
+    }
+
+
+def _found(summary: Summary) -> Record:
+    return {
+        "indicators": summary.indicators,
+        "techniques": [visible(title) for title in summary.techniques],
+        "reasons": [sentence(reason) for reason in summary.reasons],
     }
 
 

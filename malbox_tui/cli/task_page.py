@@ -11,6 +11,7 @@ from malbox_tui.model.queries import TaskRecord
 from malbox_tui.model.report import PluginRun, Verdict
 from malbox_tui.model.sample import Sample, escape, visible
 from malbox_tui.model.task import Task, TaskState
+from malbox_tui.model.verdict import Summary, count_words, summary_of_task
 
 _LABEL_WIDTH = 10
 
@@ -20,6 +21,7 @@ def task_lines(row: TaskRecord, results: PurePath) -> Iterator[str]:
     task, sample = row.task, row.sample
     yield f"Task {task.id}: {task.state.value}"
     yield from _fields(_task_fields(task))
+    yield from summary_lines(summary_of_task(task))
     yield ""
     yield f"Sample {sample.sha256}"
     yield from _fields(_sample_fields(sample))
@@ -34,9 +36,16 @@ def task_lines(row: TaskRecord, results: PurePath) -> Iterator[str]:
         yield from _plugin_lines(run, results)
 
 
+def summary_lines(summary: Summary) -> Iterator[str]:
+    """What reports name, and why they come to what they do, a sentence each."""
+    fields = [("named", count_words(summary)), ("techniques", ", ".join(map(visible, summary.techniques)))]
+    fields += [("why" if not place else "", sentence(reason)) for place, reason in enumerate(summary.reasons)]
+    yield from _fields([(label, text) for label, text in fields if text])
+
+
 def _task_fields(task: Task) -> list[tuple[str, str]]:
     fields = [
-        ("verdict", _verdict(task.verdict)),
+        ("verdict", verdict_words(task.verdict)),
         ("ended by", task.ended_by.value.replace("_", " ") if task.ended_by is not None else ""),
         ("reason", sentence(task.reason)),
         ("type", visible(task.type)),
@@ -79,14 +88,15 @@ def _size(size_bytes: int) -> str:
 def _plugin_lines(run: PluginRun, results: PurePath) -> Iterator[str]:
     on = f" on {visible(run.subject)}" if run.subject else ""
     yield f"Plugin {visible(run.name)} {visible(run.version)}{on}: {run.status.value.replace('_', ' ')} in {duration(run.seconds)}"
-    fields = [("verdict", _verdict(run.verdict)), ("reason", sentence(run.reason))]
+    fields = [("verdict", verdict_words(run.verdict)), ("reason", sentence(run.reason))]
     yield from _fields([(label, text) for label, text in fields if text])
     for result in run.results:
         yield f"  result     {visible(result.name)} ({result.format}, {size(result.size_bytes)})"
         yield f"    {escape(bytes(results / result.path))}"
 
 
-def _verdict(verdict: Verdict | None) -> str:
+def verdict_words(verdict: Verdict | None) -> str:
+    """A verdict on one line; empty for none."""
     if verdict is None:
         return ""
     words = [verdict.classification.value]

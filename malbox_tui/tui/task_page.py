@@ -14,6 +14,7 @@ from malbox_tui.model.queries import TaskRecord
 from malbox_tui.model.report import PluginRun, PluginStatus
 from malbox_tui.model.sample import Sample
 from malbox_tui.model.task import Task, TaskState
+from malbox_tui.model.verdict import Summary, count_words, summary_of_task
 from malbox_tui.tui.columns import state_cell, verdict_cell
 from malbox_tui.tui.countdown import Countdown
 from malbox_tui.tui.glyphs import BAR_EMPTY, BAR_FULL, STANDS, STATES
@@ -64,6 +65,7 @@ def task_lines(record: TaskRecord, at_work: AtWork, moment: Moment, clock: Calla
         *_waits(record, moment, clock, width),
         *_limits(record.task, at_work.left, moment, clock, width),
         *_about(record.task, moment, clock, width),
+        *summary_lines(summary_of_task(record.task), moment, width),
         plain(""),
         *_sample(record.sample, moment),
         plain(""),
@@ -154,6 +156,16 @@ def _limits(task: Task, left: Countdown | None, moment: Moment, clock: Callable[
     if task.enforce_timeout:
         told = f"to the end: its machine goes on for the whole {task.timeout_s:g} s, also when the sample ends before"
         yield from _told("watched", told, moment, width)
+
+
+def summary_lines(summary: Summary, moment: Moment, width: int) -> Iterable[Text]:
+    """What reports name, and why they come to what they do, a sentence each."""
+    if counts := count_words(summary):
+        yield _labelled("named", plain(counts), moment)
+    if summary.techniques:
+        yield from _told("techniques", ", ".join(summary.techniques), moment, width)
+    for place, reason in enumerate(summary.reasons):
+        yield from _told("" if place else "why", reason, moment, width)
 
 
 def _about(task: Task, moment: Moment, clock: Callable[[float], str], width: int) -> Iterable[Text]:

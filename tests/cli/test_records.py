@@ -15,10 +15,11 @@ from malbox_tui.cli.tally import EXIT_NOT_ALL_COMPLETED, Tally
 from malbox_tui.cli.task_page import task_lines
 from malbox_tui.cli.text import duration, sentence, size, timestamp
 from malbox_tui.model.queries import TaskRecord
-from malbox_tui.model.report import Classification, PluginStatus, Verdict
+from malbox_tui.model.report import Classification, Indicator, PluginStatus, Technique, Verdict
 from malbox_tui.model.sample import SampleName, unescape
 from malbox_tui.model.submission import Duplicate, Refusal, Refused
 from malbox_tui.model.task import EndedBy, TaskState
+from malbox_tui.model.verdict import named_in
 
 from .builders import EVIL, MALICIOUS, record, sha
 
@@ -62,6 +63,9 @@ def test_a_finished_tasks_record_says_everything() -> None:
         "run": {"arguments": [], "memory_dump": False},
         "stages": {"pending": 9.75, "running": 39.5},
         "verdict": {"classification": "malicious", "score": 100, "confidence": "high", "labels": ["EICAR", r"\x1b[31mred"]},
+        "indicators": 0,
+        "techniques": [],
+        "reasons": [],
         "plugins": [
             {
                 "name": "digests",
@@ -256,3 +260,21 @@ def test_times_are_utc_with_milliseconds() -> None:
 )
 def test_a_sentence_keeps_its_backslashes_and_shows_what_cannot_be_seen(text: str, shown: str) -> None:
     assert sentence(text) == shown
+
+
+def test_what_reports_name_and_why_they_come_to_what_they_do_is_said() -> None:
+    technique = Technique("T1055", "Process \x1b[31mInjection")
+    named = named_in([Indicator("url", "http://a.example/")], [technique])
+    row = record(7, verdict=MALICIOUS)
+    judged = msgspec.structs.replace(row.task.plugins[0], verdict=MALICIOUS, named=named)
+    row = TaskRecord(msgspec.structs.replace(row.task, plugins=(judged,)), row.sample)
+    told = task_record(row, RESULTS)
+    assert (told["indicators"], told["techniques"]) == (1, [r"T1055 Process \x1b[31mInjection"])
+    assert told["reasons"] == [
+        r"digests says malicious, score 100, with high confidence: EICAR, \x1b[31mred.",
+        r"digests names the technique: T1055 Process \x1b[31mInjection.",
+    ]
+    page = "\n".join(task_lines(row, RESULTS))
+    assert "1 distinct indicator, 1 technique" in page
+    assert "  why        digests says malicious" in page
+    assert printable(page.replace("\n", ""))
