@@ -7,19 +7,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
-import tomli_w
-from msgspec import inspect as types
 
-from malbox_tui.config.faults import Fault, value_faults
+from malbox_tui.config.faults import Fault
+from malbox_tui.config.kept_file import KeptFile, kept_beside
 from malbox_tui.config.section import Count, SettingsTable
 from malbox_tui.config.settings import Settings
-from malbox_tui.config.toml_file import read_table, shown_path
-from malbox_tui.config.whole_file import remove_file, replace_file
-from malbox_tui.model.errors import ConfigError, StoreError
 
 Limits = Mapping[str, tuple[int, int]]
 """(min, max) by the name of the worker group."""
@@ -27,7 +22,6 @@ Limits = Mapping[str, tuple[int, int]]
 _HEAD = """\
 # Limits of worker groups that were changed while malbox-tui ran, and saved. malbox-tui writes this file; what it says
 # goes over the configuration beside it. Remove it to go back to that.
-
 """
 
 
@@ -40,55 +34,27 @@ class _File(SettingsTable, frozen=True, kw_only=True):
     groups: dict[str, _GroupLimits] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
 class LimitsFile:
     """The file with the saved limits of one configuration; it is there only while limits are saved."""
 
-    path: Path
+    def __init__(self, path: Path) -> None:
+        self._file = KeptFile(path, _File, "limits", _HEAD)
+        self.shown = self._file.shown
 
     @classmethod
     def beside(cls, config: Path) -> LimitsFile:
         """The one that belongs to this configuration file: `config.limits.toml` for `config.toml`."""
-        return cls(config.parent / f"{config.name.removesuffix('.toml')}.limits.toml")
-
-    @property
-    def shown(self) -> str:
-        """The path, safe to print."""
-        return shown_path(self.path)
+        return cls(kept_beside(config, "limits"))
 
     def read(self) -> Limits:
         """The saved limits; none when there is no file. Raises `ConfigError` when it can't be used."""
-        try:
-            table = read_table(self.path)
-        except FileNotFoundError:
-            return {}
-        except ConfigError as exc:
-            raise self._unusable(None, exc.problem) from exc
-        fault = next(value_faults(table, types.type_info(_File)), None)
-        if fault is not None:
-            raise self._unusable(fault.key, fault.problem)
-        groups = msgspec.convert(table, _File).groups
-        fault = next(_crossed(groups), None)
-        if fault is not None:
-            raise self._unusable(fault.key, fault.problem)
+        groups = self._file.read(_crossed).groups
         return {name: (group.min_workers, group.max_workers) for name, group in groups.items()}
 
     def write(self, limits: Limits) -> None:
         """Put these in place of what was saved, whole or not at all; without any there is no file. Raises `StoreError`."""
-        try:
-            if limits:
-                self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-                replace_file(self.path, _content(limits))
-            else:
-                remove_file(self.path)
-        except OSError as exc:
-            problem = f"The limits can't be saved in {self.shown}: {exc.strerror or exc}."
-            raise StoreError(
-                f"{problem} Make its folder writable and save again; until then they hold for this run only."
-            ) from exc
-
-    def _unusable(self, key: str | None, problem: str) -> ConfigError:
-        return ConfigError(self.shown, key, f"{problem} Remove this file to go back to the limits of the configuration.")
+        groups = {name: {"min_workers": low, "max_workers": high} for name, (low, high) in limits.items()}
+        self._file.write({"groups": groups} if groups else {})
 
 
 class SavedLimits:
@@ -140,13 +106,8 @@ def limits_of(settings: Settings) -> Limits:
     return {group.name: (group.min_workers, group.max_workers) for group in settings.groups()}
 
 
-def _crossed(groups: Mapping[str, _GroupLimits]) -> Iterator[Fault]:
-    for name, group in groups.items():
+def _crossed(file: _File) -> Iterator[Fault]:
+    for name, group in file.groups.items():
         if group.min_workers > group.max_workers:
             problem = f"{group.min_workers} is above the group's max_workers, which is {group.max_workers}."
             yield Fault(f"groups.{name}.min_workers", problem)
-
-
-def _content(limits: Limits) -> bytes:
-    groups = {name: {"min_workers": low, "max_workers": high} for name, (low, high) in limits.items()}
-    return f"{_HEAD}{tomli_w.dumps({'groups': groups})}".encode()

@@ -7,31 +7,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import tomli_w
-from msgspec import inspect as types
 
-from malbox_tui.config.faults import value_faults
+from malbox_tui.config.faults import Fault
+from malbox_tui.config.kept_file import KeptFile, kept_beside
 from malbox_tui.config.machine_list import listed
 from malbox_tui.config.machine_rules import machine_faults
 from malbox_tui.config.machine_tables import table_of
 from malbox_tui.config.machines import MachineSettings
 from malbox_tui.config.section import SettingsTable, Text
 from malbox_tui.config.settings import Settings
-from malbox_tui.config.toml_file import read_table, shown_path
-from malbox_tui.config.whole_file import remove_file, replace_file
-from malbox_tui.model.errors import ConfigError, StoreError
 from malbox_tui.model.machine import MachineSpec
 from malbox_tui.model.sample import visible
 
 _HEAD = """\
 # Machines that were added, changed or removed while malbox-tui ran. malbox-tui writes this file; what it says goes over the
 # configuration beside it. Remove it to go back to that.
-
 """
 
 
@@ -43,54 +37,30 @@ class MachineChanges(SettingsTable, frozen=True, kw_only=True):
     machines: tuple[MachineSettings, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class MachinesFile:
     """The file with the changed machines of one configuration; it is there only while some are."""
 
-    path: Path
+    def __init__(self, path: Path) -> None:
+        self._file = KeptFile(path, MachineChanges, "machines", _HEAD)
+        self.shown = self._file.shown
 
     @classmethod
     def beside(cls, config: Path) -> MachinesFile:
         """The one that belongs to this configuration file: `config.machines.toml` for `config.toml`."""
-        return cls(config.parent / f"{config.name.removesuffix('.toml')}.machines.toml")
-
-    @property
-    def shown(self) -> str:
-        """The path, safe to print."""
-        return shown_path(self.path)
+        return cls(kept_beside(config, "machines"))
 
     def read(self) -> MachineChanges:
         """What was changed; nothing when there is no file. Raises `ConfigError` when it can't be used."""
-        try:
-            table = read_table(self.path)
-        except FileNotFoundError:
-            return MachineChanges()
-        except ConfigError as exc:
-            raise self._unusable(None, exc.problem) from exc
-        for fault in value_faults(table, types.type_info(MachineChanges)):
-            raise self._unusable(fault.key, fault.problem)
-        changes = msgspec.convert(table, MachineChanges)
-        for index, machine in enumerate(changes.machines):
-            for fault in machine_faults(f"machines[{index}]", machine):
-                raise self._unusable(fault.key, fault.problem)
-        return changes
+        return self._file.read(_faults)
 
     def write(self, machines: Sequence[MachineSpec], removed: Sequence[str]) -> None:
         """Put these in place of what was kept, whole or not at all; without any there is no file. Raises `StoreError`."""
-        try:
-            if machines or removed:
-                self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-                replace_file(self.path, _content(machines, removed))
-            else:
-                remove_file(self.path)
-        except OSError as exc:
-            problem = f"this can't be kept in {self.shown}: {exc.strerror or exc}."
-            raise StoreError(
-                f"{problem} Make its folder writable and do it again; until then it holds for this run only."
-            ) from exc
-
-    def _unusable(self, key: str | None, problem: str) -> ConfigError:
-        return ConfigError(self.shown, key, f"{problem} Remove this file to go back to the machines of the configuration.")
+        content: dict[str, Any] = {}
+        if removed:
+            content["removed"] = list(removed)
+        if machines:
+            content["machines"] = [table_of(machine) for machine in machines]
+        self._file.write(content)
 
 
 class SavedMachines:
@@ -145,10 +115,6 @@ def _names(settings: Settings) -> list[str]:
     return [machine.name for machine in listed([machine.spec() for machine in settings.machines]).machines]
 
 
-def _content(machines: Sequence[MachineSpec], removed: Sequence[str]) -> bytes:
-    content: dict[str, Any] = {}
-    if removed:
-        content["removed"] = list(removed)
-    if machines:
-        content["machines"] = [table_of(machine) for machine in machines]
-    return f"{_HEAD}{tomli_w.dumps(content)}".encode()
+def _faults(changes: MachineChanges) -> Iterator[Fault]:
+    for index, machine in enumerate(changes.machines):
+        yield from machine_faults(f"machines[{index}]", machine)

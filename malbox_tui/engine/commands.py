@@ -266,7 +266,7 @@ class CommandDesk:
         try:
             where = await self._book.save(self._machines.orders.specs())
         except StoreError as error:
-            return _told(f"{message} But {error}")
+            return _told(f"{message} {error}")
         return _told(f"{message} Kept in {where}.")
 
     async def _pause(self, _action: PausePool, actor: str) -> CommandOutcome:

@@ -143,5 +143,5 @@ def test_a_file_that_cannot_be_used_is_a_fault_with_the_remedy(tmp_path: Path, c
 async def test_machines_that_cannot_be_kept_are_an_error_in_words(tmp_path: Path) -> None:
     source = source_of(tmp_path, TWO)
     (tmp_path / "config.machines.toml").mkdir()
-    with pytest.raises(StoreError, match=r"this can't be kept in .*; until then it holds for this run only"):
+    with pytest.raises(StoreError, match=r"The machines can't be kept in .*; until then they hold for this run only"):
         await source.saved_machines().save([MORE])

@@ -388,10 +388,10 @@ def test_what_cannot_be_kept_holds_for_this_run_and_that_is_told() -> None:
         exists(rig, spec("m2"))
         outcome = await rig.do(SetMachine(machine=spec("m2")))
         assert outcome.done
-        assert outcome.message.endswith("But this can't be kept.")
+        assert outcome.message.endswith(" The machines can't be kept.")
         await rig.until_machine("m2", M.READY)
 
-    with_engine(test, machines=[spec("m1")], prepare=with_book(Book("this can't be kept.")))
+    with_engine(test, machines=[spec("m1")], prepare=with_book(Book("The machines can't be kept.")))
 
 
 def test_without_a_book_it_is_said_that_the_next_start_knows_nothing_of_it() -> None:
