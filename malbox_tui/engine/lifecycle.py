@@ -118,6 +118,11 @@ class OwnedTask:
         self._wall = wall
         self._handed_over: list[tuple[Change, Awaitable[None]]] = []
 
+    @property
+    def entry(self) -> PendingEntry:
+        """What is to be queued when it is pending."""
+        return PendingEntry(self.task.id, self.task.priority, self.task.requires)
+
     def begin_preparing(self) -> None:
         """The sample is there; the machine is being brought up."""
         self._step(moved(self.task, Trigger.PREPARE, self._wall.now()))
@@ -142,7 +147,7 @@ class OwnedTask:
         """
         pending = given_back(self.task, self._wall.now(), reason, crashed=crashed, avoid=avoid)
         await self._end(pending, news.TaskGivenBack(task_id=pending.id, reason=reason, crashes=pending.crashes))
-        return PendingEntry(pending.id, pending.priority, pending.requires)
+        return self.entry
 
     async def give_up(self, ended_by: EndedBy, reason: str) -> None:
         """Fail a task that no attempt drives any more, its last crash counted. Raises `LeaseLost`."""

@@ -51,7 +51,12 @@ class Recovery:
             self._canceled[task_id] = token
 
     async def after_break(self, owned: OwnedTask, token: CancelToken) -> PendingEntry | None:
-        """As `put_right`, for a task whose attempt ended with an error; `token` tells whether somebody canceled it meanwhile."""
+        """As `put_right`, for a task whose attempt ended with an error; `token` tells whether somebody canceled it meanwhile.
+
+        What broke when its end was stored already stays as it was stored, with its results.
+        """
+        if not owned.task.state.is_owned:
+            return owned.entry if owned.task.state is TaskState.PENDING else None
         if token.reason is CancelReason.USER and owned.task.state is not TaskState.STOPPING:
             owned.begin_stopping(canceled(token, ()))
         return await self._put_right(owned)

@@ -8,11 +8,14 @@ import msgspec
 import pytest
 
 from malbox_tui.engine import clock
+from malbox_tui.engine.executor import Attempt
+from malbox_tui.model.commands import CancelTasks
 from malbox_tui.model.errors import StoreError
-from malbox_tui.model.events import EngineStarted, TaskGivenBack, TaskStarting
+from malbox_tui.model.events import EngineStarted, TaskGivenBack, TaskStarting, WorkerStopped
 from malbox_tui.model.machine import MachineState
 from malbox_tui.model.task import EndedBy, TaskState
-from malbox_tui.ports import PluginBench
+from malbox_tui.ports import PendingEntry, PluginBench
+from malbox_tui.simulated.faults import Fault
 from malbox_tui.simulated.world import Program
 from malbox_tui.store.memory import MemoryStore
 from tests.support.rig import LINUX, EngineRig, ScriptedRunner, spec, states, survivor, with_engine
@@ -181,6 +184,47 @@ def test_a_bench_that_breaks_while_it_is_given_back_costs_a_task_neither_its_out
         assert (await rig.group()).active == 1
 
     with_engine(test, runner=BreaksAtTheEnd(), max_workers=1)
+
+
+def breaks_when_its_end_is_stored(rig: EngineRig) -> None:
+    """Each attempt ends with an error after all that it had to do."""
+    run = rig.engine._executor.run
+
+    async def run_and_break(attempt: Attempt) -> PendingEntry | None:
+        await run(attempt)
+        raise StoreError("the inbox could not be emptied")
+
+    rig.engine._executor.run = run_and_break  # type: ignore[method-assign]
+
+
+def test_an_attempt_that_breaks_when_its_outcome_is_stored_keeps_it_with_its_results() -> None:
+    async def test(rig: EngineRig) -> None:
+        await rig.add("one", "two")
+        await rig.until(lambda: len(rig.runner.running) == 2)
+        await rig.do(CancelTasks(task_ids=(2,)))
+        tasks = await rig.all_final(within_s=20.0)
+        assert states(tasks) == [TaskState.COMPLETED, TaskState.CANCELED]
+        assert [task.attempts for task in tasks.values()] == [1, 1]
+        assert (sorted(rig.results.settled), rig.results.discarded) == ([1, 2], [])
+        assert rig.bodies(WorkerStopped) == []
+
+    with_engine(test, prepare=breaks_when_its_end_is_stored, min_workers=2, max_workers=2)
+
+
+def test_an_attempt_that_breaks_when_its_task_is_given_back_leaves_it_in_the_queue_and_counts_no_crash() -> None:
+    async def test(rig: EngineRig) -> None:
+        await rig.until_machine("m1", MachineState.READY)
+        await rig.until_machine("m2", MachineState.READY)
+        await rig.pass_time(200.0)
+        rig.world.faults.inject(Fault.REVERT_FAILS, "m1")
+        await rig.add("one", requires=LINUX)
+        task = (await rig.all_final())[1]
+        assert (task.state, task.machine, task.requires.avoid) == (TaskState.COMPLETED, "m2", ("m1",))
+        assert (task.attempts, [body.crashes for body in rig.bodies(TaskGivenBack)]) == (1, [0])
+        assert rig.results.discarded == [1], "once, when it was given back"
+
+    machines = [spec("m1"), spec("m2", tags=("spare",))]
+    with_engine(test, prepare=breaks_when_its_end_is_stored, machines=machines)
 
 
 def test_an_adapter_that_gives_a_call_up_by_itself_breaks_the_attempt_and_nothing_else() -> None:
