@@ -26,7 +26,7 @@ from malbox_tui.cli import (
 from malbox_tui.cli.options import GlobalOptions, split_leading
 from malbox_tui.cli.output import OutputClosed, abandon_stdout, prepare_streams, tell
 from malbox_tui.cli.text import sentence
-from malbox_tui.model.errors import MalboxError
+from malbox_tui.model.errors import Disconnected, MalboxError
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
@@ -85,7 +85,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _wrong_usage(error)
     except MalboxError as error:
         tell(f"malbox-tui: {sentence(str(error))}")
-        return EXIT_USAGE
+        was_lost = isinstance(error, Disconnected) and bool(error.since)
+        return EXIT_FAILED if was_lost else EXIT_USAGE
     except OutputClosed as error:
         if error.detail:
             tell(f"malbox-tui: The results can't be written to stdout: {error.detail}.")

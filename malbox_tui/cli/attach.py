@@ -19,6 +19,7 @@ from uuid import uuid4
 from cyclopts import Parameter
 
 from malbox_tui.cli.breakdown import first_cause
+from malbox_tui.cli.engine_door import QuietTeller
 from malbox_tui.cli.log_file import log_failed_threads, log_to_file
 from malbox_tui.cli.options import FLAG, GlobalOptions
 from malbox_tui.cli.output import tell
@@ -164,9 +165,11 @@ class AttachedConsole:
         """
         logs = self._prepare_logs()
         with KeptTerminal() as terminal, asyncio.Runner() as runner:
-            client = self._client(way, place)
+            quiet = QuietTeller(way.shown)
+            client = self._client(way, place, quiet)
             try:
                 notes = (*self.notes, *runner.run(_hello(client, way.shown)))
+                quiet.hush()  # the screen tells of silence from here on
                 last_resort = LastResort(terminal, "The console did not close in time; the engine goes on.", at_the_last)
                 with Watchman(sys.stdin.fileno(), 0.0, last_resort) as watchman:
                     watchman.guard(_Door())
@@ -181,13 +184,14 @@ class AttachedConsole:
                 if at_the_last is not None:
                     at_the_last()  # while the loop's threads still run: one may be opening the way again
 
-    def _client(self, way: Way, place: str | None) -> RemoteClient:
+    def _client(self, way: Way, place: str | None, quiet: QuietTeller) -> RemoteClient:
         from malbox_tui.remote.client import RemoteClient, Visitor
         from malbox_tui.runtime import SystemClock
 
         here = f"{login_name()}@{host_name()}"
         visitor = Visitor(console=uuid4().hex, origin=here, read_only=self.read_only)
-        return RemoteClient(way, SystemClock(), visitor, stays=True, place=place or here)
+        # The process at the other end of the socket may be ssh: it isn't named.
+        return RemoteClient(way, SystemClock(), visitor, stays=True, place=place or here, on_quiet=lambda _: quiet(None))
 
     def _show(
         self, client: RemoteClient, notes: tuple[str, ...], watchman: Watchman, runner: asyncio.Runner, logs: Path | None

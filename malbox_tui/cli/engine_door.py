@@ -15,6 +15,8 @@ from uuid import uuid4
 
 from malbox_tui.cli.log_file import log_to_file
 from malbox_tui.cli.options import GlobalOptions
+from malbox_tui.cli.output import tell
+from malbox_tui.cli.text import sentence
 from malbox_tui.config.folders import DataFolders
 from malbox_tui.config.loading import shown_path
 from malbox_tui.config.settings import Settings
@@ -55,6 +57,25 @@ class Door:
         return await self.client.do(Command(action=action, actor=login_name(), key=uuid4().hex, origin=own_origin()))
 
 
+class QuietTeller:
+    """Says once, on stderr, that the engine at `place` is waited for."""
+
+    def __init__(self, place: str) -> None:
+        self._place = place
+        self._is_hushed = False
+
+    def __call__(self, process: int | None) -> None:
+        """`process` is the one that should answer; None: it can't be told."""
+        if not self._is_hushed:
+            self.hush()
+            whom = "the engine" if process is None else f"process {process}, the engine"
+            tell(f"Waiting for {whom} at {sentence(self._place)}: it doesn't answer.")
+
+    def hush(self) -> None:
+        """Say nothing any more."""
+        self._is_hushed = True
+
+
 def own_origin() -> str:
     """Where this process's orders come from."""
     return f"process {os.getpid()}"
@@ -70,7 +91,8 @@ async def running_engine(options: GlobalOptions) -> AsyncIterator[RemoteClient |
     from malbox_tui.runtime import SystemClock
 
     path = options.folders.control_socket
-    client = RemoteClient(SocketWay(str(path), shown_path(path)), SystemClock())
+    way = SocketWay(str(path), shown_path(path))
+    client = RemoteClient(way, SystemClock(), on_quiet=QuietTeller(way.shown))
     try:
         yield client if await _answers(client) else None
     finally:
@@ -83,7 +105,7 @@ async def _answers(client: RemoteClient) -> bool:
     except Disconnected as error:
         if isinstance(_root_cause(error), _NOBODY):
             return False
-        raise
+        raise Disconnected(error.where, error.problem, remedy="Look what holds it up, or try again later.") from error
     return True
 
 

@@ -53,8 +53,8 @@ def events(
 ) -> int:
     """Say what happened last, in its order; with --follow, then what happens in a running engine, until it ends.
 
-    Exit code 0: said, and the engine ended in good order; 1: interrupted; 2: no store yet, no engine to follow, or it can't be reached
-    any more.
+    Exit code 0: said, and the engine ended in good order; 1: interrupted, or the engine was lost; 2: no store yet, or no engine to
+    follow.
 
     Parameters
     ----------

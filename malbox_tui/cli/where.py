@@ -6,6 +6,7 @@ import asyncio
 from importlib.metadata import version
 from typing import Annotated
 
+from malbox_tui.cli.engine_door import QuietTeller
 from malbox_tui.cli.options import FLAG, GlobalOptions
 from malbox_tui.cli.output import write_line, write_record
 from malbox_tui.cli.screen import host_name, login_name
@@ -32,7 +33,8 @@ def where(*, json: Annotated[bool, FLAG] = False, options: GlobalOptions | None 
     from malbox_tui.runtime import SystemClock
 
     path = (options or GlobalOptions()).folders.control_socket
-    client = RemoteClient(SocketWay(str(path), shown_path(path)), SystemClock())
+    way = SocketWay(str(path), shown_path(path))
+    client = RemoteClient(way, SystemClock(), on_quiet=QuietTeller(way.shown))
 
     async def problem_there() -> str:
         try:

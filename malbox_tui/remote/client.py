@@ -39,12 +39,15 @@ from malbox_tui.remote.protocol import (
 )
 from malbox_tui.remote.reading import Declined, body_of, error_of, value_of
 from malbox_tui.remote.sending import Sending
-from malbox_tui.remote.wire import ConnectionLost, Request, Wires
+from malbox_tui.remote.wire import ConnectionLost, OnQuiet, Request, Wires
 
 T = TypeVar("T")
 
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 """A page of 1,000 tasks with all their plugins takes a few of them."""
+
+HELLO_S = 15.0
+"""Who is asked whether there is somebody answers within this, or is taken for deaf."""
 
 _JSON = ("content-type", "application/json")
 
@@ -101,7 +104,7 @@ class RemoteClient:
     """`Client` and `Attachment` over a `Way`. It belongs to the event loop that it is first used on.
 
     With `stays` the events go on over the loss of the connection and the end of the engine, for as long as it takes; without, they end
-    with the engine, and raise `Disconnected` when the connection is lost.
+    with the engine, and raise `Disconnected` when the connection is lost. `on_quiet` is told, each time, when an answer is long in coming.
     """
 
     def __init__(
@@ -114,12 +117,13 @@ class RemoteClient:
         place: str | None = None,
         back_off: BackOff | None = None,
         time_of_day: Callable[[float], str] = _local_time,
+        on_quiet: OnQuiet | None = None,
     ) -> None:
         self._way = way
         self._visitor = visitor or Visitor()
         self._stays = stays
         self._contact = Contact(way.shown, clock, time_of_day, back_off or BackOff())
-        self._wires = Wires(self._reach)
+        self._wires = Wires(self._reach, on_quiet)
         self._is_followed = False
         self.place = place or way.shown
         """See `Attachment`."""
@@ -146,8 +150,9 @@ class RemoteClient:
         self._contact.hurry()
 
     async def health(self) -> Health:
-        """Who serves. Raises `Disconnected`, `EngineMismatch`."""
-        health: Health = await self._ask("GET", "/health", None, Health)
+        """Who serves. Raises `Disconnected`, sooner than other calls do when there is no answer, and `EngineMismatch`."""
+        asking = Request("GET", "/health", self._headers(), stall_s=HELLO_S)
+        health: Health = await self._told(self._value(asking, Health))
         return health
 
     def close(self) -> None:

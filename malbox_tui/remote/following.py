@@ -49,7 +49,7 @@ class Following:
         and whatever the answer says instead of the events."""
         query = "?follow=true" + ("" if self._place is None else f"&after={quote(position_text(self._place))}")
         async with self._wires.fresh() as wire:
-            head = await wire.begin(Request("GET", f"/v1/events{query}", self._headers), self._silence_s)
+            head = await wire.begin(Request("GET", f"/v1/events{query}", self._headers, stall_s=self._silence_s))
             check_protocol(head, self._where)
             if head.status >= 400:
                 body = b"".join([piece async for piece in wire.body(self._silence_s)])
@@ -60,6 +60,7 @@ class Following:
                         raise Ended("the engine has ended") from None
                     raise ConnectionLost(declined.problem.message.rstrip(".")) from None
             self._on_contact()
+            wire.hush()
             async for line in self._lines(wire):
                 if isinstance(line, EventLine):
                     self._place = line.event.position

@@ -7,22 +7,24 @@ HTTP itself is h11's; here are sockets, limits of time and size, and who answers
 from __future__ import annotations
 
 import asyncio
-import os
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 import h11
 
+from malbox_tui.remote.dialing import dial, listener_of
+
 STALL_S = 60.0
 """Nothing that is sent or waited for takes longer than this to move on."""
-CONNECT_S = 15.0
+QUIET_S = 2.0
+"""After so much silence one who wants to know is told of it."""
 MAX_HEAD_BYTES = 64 * 1024
 PIECE_BYTES = 256 * 1024
-LONGEST_SOCKET_NAME = 107
-"""unix(7): sun_path without its last zero."""
+
+OnQuiet = Callable[[int | None], None]
+"""Told that the process with this id (None: it is not known) is waited for."""
 
 
 class ConnectionLost(Exception):
@@ -31,12 +33,14 @@ class ConnectionLost(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked. A `content` that comes in pieces is sent as it comes, and can't be sent twice."""
+    """What is asked. A `content` that comes in pieces is sent as it comes, and can't be sent twice. The answer may be silent for
+    `stall_s`."""
 
     method: str
     target: str
     headers: Sequence[tuple[str, str]] = ()
     content: bytes | AsyncIterator[bytes] = b""
+    stall_s: float = STALL_S
 
     @property
     def is_repeatable(self) -> bool:
@@ -61,30 +65,24 @@ class Answer:
 
 
 class Wire:
-    """A connection, for one request at a time."""
+    """A connection, for one request at a time. `on_quiet` is told when the other side keeps silent, once a wait."""
 
-    def __init__(self, connected: socket.socket) -> None:
+    def __init__(self, connected: socket.socket, on_quiet: OnQuiet | None = None) -> None:
         self._socket = connected
+        self._on_quiet = on_quiet
         self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEAD_BYTES)
         self._loop = asyncio.get_running_loop()
         self.was_used = False
 
     @classmethod
-    async def open(cls, path: str) -> Wire:
+    async def open(cls, path: str, on_quiet: OnQuiet | None = None) -> Wire:
         """Connect to the socket at `path`."""
-        connecting = socket.socket(socket.AF_UNIX)
-        connecting.setblocking(False)
         try:
-            async with asyncio.timeout(CONNECT_S):
-                with _short_name(path) as name:
-                    await asyncio.get_running_loop().sock_connect(connecting, name)
-        except (OSError, TimeoutError) as exc:
-            connecting.close()
+            return cls(await dial(path), on_quiet)
+        except TimeoutError as exc:
+            raise ConnectionLost("too many wait to be let in there") from exc
+        except OSError as exc:
             raise ConnectionLost(_why(exc)) from exc
-        except BaseException:
-            connecting.close()
-            raise
-        return cls(connecting)
 
     @property
     def is_open(self) -> bool:
@@ -108,22 +106,26 @@ class Wire:
         """Let go."""
         self._socket.close()
 
+    def hush(self) -> None:
+        """From now on silence is nothing to tell of."""
+        self._on_quiet = None
+
     async def ask(self, request: Request, max_bytes: int) -> Answer:
         """The whole answer. Raises `ConnectionLost`, and whatever the content raises."""
         head = await self.begin(request)
         body = bytearray()
-        async for piece in self.body(STALL_S):
+        async for piece in self.body(request.stall_s):
             body += piece
             if len(body) > max_bytes:
                 raise ConnectionLost(f"the answer is larger than {max_bytes} bytes")
         return Answer(head, bytes(body))
 
-    async def begin(self, request: Request, stall_s: float = STALL_S) -> Head:
-        """Send a request and read how the answer begins. Raises as `ask` does, also after silence of `stall_s`."""
+    async def begin(self, request: Request) -> Head:
+        """Send a request and read how the answer begins. Raises as `ask` does."""
         self.was_used = True
         await self._send(request)
         while True:
-            event = await self._next(stall_s)
+            event = await self._next(request.stall_s)
             if isinstance(event, h11.Response):
                 return Head(event.status_code, {name.decode("latin-1"): value.decode("latin-1") for name, value in event.headers})
             if not isinstance(event, h11.InformationalResponse):
@@ -164,13 +166,25 @@ class Wire:
     async def _push(self, content: bytes) -> bool:
         """False when the other side takes nothing more; it may have said why."""
         try:
-            async with asyncio.timeout(STALL_S):
+            async with self._patience(STALL_S):
                 await self._loop.sock_sendall(self._socket, content)
         except TimeoutError as exc:
-            raise ConnectionLost(_why(exc)) from exc
+            raise ConnectionLost(f"nothing was taken within {STALL_S:g} s") from exc
         except OSError:
             return False
         return True
+
+    @asynccontextmanager
+    async def _patience(self, stall_s: float) -> AsyncIterator[None]:
+        """What is done while entered may take so long. Raises TimeoutError."""
+        on_quiet = self._on_quiet
+        telling = on_quiet and self._loop.call_later(QUIET_S, lambda: on_quiet(listener_of(self._socket)))
+        try:
+            async with asyncio.timeout(stall_s):
+                yield
+        finally:
+            if telling is not None:
+                telling.cancel()
 
     async def _next(self, stall_s: float) -> object:
         has_ended = False
@@ -179,11 +193,13 @@ class Wire:
                 event = self._http.next_event()
                 if event is not h11.NEED_DATA:
                     return event
-                async with asyncio.timeout(stall_s):
+                async with self._patience(stall_s):
                     received = await self._loop.sock_recv(self._socket, PIECE_BYTES)
                 has_ended = not received
                 self._http.receive_data(received)
-            except (OSError, TimeoutError) as exc:
+            except TimeoutError as exc:
+                raise ConnectionLost(f"no answer came within {stall_s:g} s") from exc
+            except OSError as exc:
                 raise ConnectionLost(_why(exc)) from exc
             except h11.RemoteProtocolError as exc:
                 raise ConnectionLost(
@@ -192,10 +208,11 @@ class Wire:
 
 
 class Wires:
-    """Connections to one place. `reach` says where its socket is, and may raise `ConnectionLost`."""
+    """Connections to one place. `reach` says where its socket is, and may raise `ConnectionLost`; for `on_quiet` see `Wire`."""
 
-    def __init__(self, reach: Callable[[], Awaitable[str]]) -> None:
+    def __init__(self, reach: Callable[[], Awaitable[str]], on_quiet: OnQuiet | None = None) -> None:
         self._reach = reach
+        self._on_quiet = on_quiet
         self._idle: list[Wire] = []
 
     async def ask(self, request: Request, max_bytes: int) -> Answer:
@@ -213,7 +230,7 @@ class Wires:
     @asynccontextmanager
     async def taken(self) -> AsyncIterator[Wire]:
         """A connection that nobody else uses; afterwards it is kept if it can be used again."""
-        wire = self._kept() or await Wire.open(await self._reach())
+        wire = self._kept() or await Wire.open(await self._reach(), self._on_quiet)
         try:
             yield wire
             if wire.is_ready:
@@ -225,7 +242,7 @@ class Wires:
     @asynccontextmanager
     async def fresh(self) -> AsyncIterator[Wire]:
         """A new connection, closed at the end."""
-        wire = await Wire.open(await self._reach())
+        wire = await Wire.open(await self._reach(), self._on_quiet)
         try:
             yield wire
         finally:
@@ -245,35 +262,11 @@ class Wires:
             self._idle.pop().close()
 
 
-class _short_name:  # noqa: N801 - it reads as a function
-    """While entered, a name for the socket that is short enough, whatever its path: its folder is opened, and named by /proc."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._folder = -1
-
-    def __enter__(self) -> str:
-        if len(os.fsencode(self._path)) <= LONGEST_SOCKET_NAME:
-            return self._path
-        path = Path(self._path)
-        self._folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-        return f"/proc/self/fd/{self._folder}/{path.name}"
-
-    def __exit__(self, *_: object) -> None:
-        if self._folder >= 0:
-            with suppress(OSError):
-                os.close(self._folder)
-
-
-def _why(error: Exception) -> str:
+def _why(error: OSError) -> str:
     if isinstance(error, FileNotFoundError):
         return "there is no socket: no engine is served there"
     if isinstance(error, ConnectionRefusedError):
         return "nobody listens on the socket: the engine was ended"
     if isinstance(error, PermissionError):
         return "this user may not open the socket"
-    if isinstance(error, TimeoutError):
-        return "nothing came for too long"
-    if isinstance(error, OSError):
-        return (error.strerror or str(error)).lower()
-    return str(error)
+    return (error.strerror or str(error)).lower()

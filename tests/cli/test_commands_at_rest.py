@@ -16,6 +16,7 @@ from malbox_tui.cli.engine_door import Door
 from malbox_tui.cli.output import OutputClosed, write_line
 from malbox_tui.config.folders import DataFolders
 from malbox_tui.model.commands import TargetResult
+from malbox_tui.remote import client, wire
 from malbox_tui.store.folder_lock import FolderLock
 from tests.cli.command_line import CommandLine
 
@@ -254,6 +255,55 @@ def test_a_socket_that_a_dead_server_left_is_no_engine(malbox: CommandLine) -> N
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(malbox.data / "control.sock"))
     assert malbox("cancel", 1).code == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["cancel", "1"],
+        ["submit", "/etc/hostname"],
+        ["stats", "--json"],
+        ["workers"],
+        ["pause"],
+        ["events", "--follow"],
+        ["machines", "disable", "m1"],
+    ],
+    ids=" ".join,
+)
+def test_of_an_engine_that_hangs_it_is_said_who_is_waited_for_and_it_is_given_up(
+    malbox: CommandLine, deaf: None, words: list[str]
+) -> None:
+    malbox.submit("a")
+    with hanging(malbox.data / "control.sock"):
+        said = malbox(*words)
+    assert (said.code, said.out) == (2, "")
+    assert f"Waiting for process {os.getpid()}, the engine at {malbox.data}/control.sock: it doesn't answer." in said.err
+    assert "no answer came within 0.05 s. Look what holds it up" in said.err
+    assert malbox.states() == {1: "pending"}
+
+
+def test_where_takes_an_engine_that_hangs_for_none_and_says_why(malbox: CommandLine, deaf: None) -> None:
+    malbox.submit("a")
+    with hanging(malbox.data / "control.sock"):
+        said, record = malbox("where"), malbox("where", "--json").records
+    assert (said.code, "No engine: no answer came within 0.05 s." in said.out) == (1, True)
+    assert (record[0]["running"], record[0]["problem"]) == (False, "no answer came within 0.05 s")
+
+
+@pytest.fixture
+def deaf(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody is waited for as long as people are."""
+    monkeypatch.setattr(client, "HELLO_S", 0.05)
+    monkeypatch.setattr(wire, "QUIET_S", 0.0)
+
+
+@contextmanager
+def hanging(path: Path) -> Iterator[None]:
+    """A process that listens and never answers."""
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen()
+        yield
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -19,6 +21,7 @@ from malbox_tui.model.sample import SampleName
 from malbox_tui.model.submission import Accepted, Offer, Refused, SubmissionOptions
 from malbox_tui.remote.client import RemoteClient, SocketWay, Visitor
 from malbox_tui.remote.contact import BackOff
+from malbox_tui.remote.dialing import dial
 from malbox_tui.remote.protocol import BeatLine, EndLine, GapLine, OverviewLine, Problem
 from malbox_tui.remote.wire import ConnectionLost, Request, Wire, Wires
 from tests.remote.odd_server import event, head, lines, odd_server, overview, place, stream, stream_head, whole
@@ -226,8 +229,40 @@ async def test_silence_of_a_server_is_the_loss_of_the_connection(tmp_path: Path)
         wires = Wires(SocketWay(str(tmp_path / "s")).reach)
         async with wires.fresh() as wire:
             await wire._push(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
-            with pytest.raises(ConnectionLost, match="nothing came for too long"):
+            with pytest.raises(ConnectionLost, match="no answer came within 0 s"):
                 await wire._next(0.0)
+
+
+async def test_who_is_waited_for_is_told_while_it_is_silent(tmp_path: Path, client: Make) -> None:
+    told = asyncio.Event()
+    whom: list[int | None] = []
+
+    def on_quiet(process: int | None) -> None:
+        whom.append(process)
+        told.set()
+
+    async def play(_: str, __: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await told.wait()
+        writer.write(whole(overview(3)))
+
+    async with odd_server(tmp_path / "s", play):
+        assert (await client(tmp_path / "s", on_quiet=on_quiet).overview()).position == place(3)
+    assert whom == [os.getpid()]
+
+
+async def test_where_many_wait_to_be_let_in_one_more_waits_too(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "s"))
+        listener.listen(0)
+        with await dial(str(tmp_path / "s")):
+            with pytest.raises(TimeoutError):
+                await dial(str(tmp_path / "s"), limit_s=0.0)
+            async with asyncio.TaskGroup() as beside:
+                waiting = beside.create_task(dial(str(tmp_path / "s")))
+                await asyncio.sleep(0)  # noqa: TID251 - one step of the loop
+                listener.accept()[0].close()
+            with waiting.result() as let_in:
+                assert let_in.getpeername() == str(tmp_path / "s")
 
 
 # --- uploads -------------------------------------------------------------------------------------------------------------------
