@@ -104,7 +104,7 @@ class RemoteClient:
     """`Client` and `Attachment` over a `Way`. It belongs to the event loop that it is first used on.
 
     With `stays` the events go on over the loss of the connection and the end of the engine, for as long as it takes; without, they end
-    with the engine, and raise `Disconnected` when the connection is lost. `on_quiet` is told, each time, when an answer is long in coming.
+    with the engine, and raise `Disconnected` when the connection is lost. `on_quiet` is told whenever an answer is long in coming.
     """
 
     def __init__(
