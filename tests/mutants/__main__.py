@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 PATCHES = Path(__file__).parent
 COPIED = ("malbox_tui", "styles", "tests", "pyproject.toml")
 SEEDS = 200
-TESTED = ("tests/engine", "tests/model", "tests/contracts/test_store_contract.py", "tests/store/test_stores_agree.py")
+TESTED = ("tests/engine", "tests/model", "tests/contracts/store", "tests/store/test_stores_agree.py")
 """Tests that depend on no time but turned time: a slow host fails none of them."""
 LIMIT_S = 600.0
 """A mutant that makes the seeds or the tests hang is found, too."""
