@@ -8,10 +8,11 @@ from pathlib import PurePath
 
 from malbox_tui.cli.text import duration, sentence, size, timestamp
 from malbox_tui.model.queries import TaskRecord
-from malbox_tui.model.report import PluginRun, Verdict
+from malbox_tui.model.report import PluginRun
 from malbox_tui.model.sample import Sample, escape, visible
 from malbox_tui.model.task import Task, TaskState
 from malbox_tui.model.verdict import Summary, count_words, summary_of_task
+from malbox_tui.reports.words import verdict_words
 
 _LABEL_WIDTH = 10
 
@@ -93,19 +94,6 @@ def _plugin_lines(run: PluginRun, results: PurePath) -> Iterator[str]:
     for result in run.results:
         yield f"  result     {visible(result.name)} ({result.format}, {size(result.size_bytes)})"
         yield f"    {escape(bytes(results / result.path))}"
-
-
-def verdict_words(verdict: Verdict | None) -> str:
-    """A verdict on one line; empty for none."""
-    if verdict is None:
-        return ""
-    words = [verdict.classification.value]
-    if verdict.score is not None:
-        words.append(f"score {verdict.score}")
-    if verdict.confidence is not None:
-        words.append(f"confidence {verdict.confidence.value}")
-    labels = ", ".join(visible(label) for label in verdict.labels)
-    return ", ".join(words) + (f": {labels}" if labels else "")
 
 
 def _fields(fields: list[tuple[str, str]], width: int = _LABEL_WIDTH) -> Iterator[str]:

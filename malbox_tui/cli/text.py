@@ -3,17 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 
-from malbox_tui.model.sample import visible
-
-
-def sentence(text: str) -> str:
-    r"""Foreign or mixed prose on one line, safe to print: unprintable characters as `\xNN`, a backslash as it is.
-
-    Unlike `visible` this can't be undone; names inside such a text were escaped when it was made, and are not escaped twice.
-    """
-    return visible(text).replace("\\\\", "\\")
+from malbox_tui.reports.words import sentence as sentence
+from malbox_tui.reports.words import timestamp as timestamp
 
 
 def size(size_bytes: int) -> str:
@@ -26,13 +18,6 @@ def size(size_bytes: int) -> str:
         if value < 999.5:
             return f"{value:.1f} {unit}" if value < 99.95 else f"{value:.0f} {unit}"
     return f"{value / 1024:.1f} PiB"
-
-
-def timestamp(at: float | None) -> str | None:
-    """Seconds since the epoch in RFC 3339, UTC, with milliseconds: `2026-01-02T03:04:05.678Z`."""
-    if at is None:
-        return None
-    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def duration(seconds: float) -> str:
