@@ -130,7 +130,7 @@ async def _outcome(work: object) -> object:
 
 @on_every_fleet
 async def test_a_cancelled_revert_can_be_repeated(fleet: Fleet) -> None:
-    for turns in range(8):
+    for turns in fleet.cancel_after:
         async with asyncio.TaskGroup() as group:
             reverting = group.create_task(fleet.provider.revert(fleet.machine))
             await settle_loop(turns)

@@ -31,6 +31,11 @@ def rig(whole_rig: RigHost) -> Iterator[RigHost]:
 @pytest.fixture
 def machines(rig: RigHost) -> tuple[MachineSpec, ...]:
     """All machines of the rig."""
+    return specs(rig)
+
+
+def specs(rig: RigHost) -> tuple[MachineSpec, ...]:
+    """All its machines, as they are configured."""
     return tuple(
         MachineSpec(
             name=name,

@@ -16,7 +16,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ import psutil
 SNAPSHOT = "clean"
 GUESTS = ("lin-1", "lin-2")
 PATIENCE_S = 60.0
+SILENCE_S = 1
 
 _PREFIX = "mbrig-"
 _CONFIGURATION = 'security_driver = "none"\nstdio_handler = "file"\ncgroup_controllers = [ ]\nnamespaces = [ ]\n'
@@ -102,9 +103,17 @@ class RigHost:
 
     def kill_guest(self, name: str) -> None:
         """End the process of a machine."""
-        for process in self._processes():
-            if f"guest={name}," in " ".join(process.cmdline()):
-                process.kill()
+        for process in self._guest(name):
+            process.kill()
+
+    def suspend_guest(self, name: str) -> None:
+        """Have the process of a machine stand still."""
+        for process in self._guest(name):
+            process.suspend()
+
+    def wait_for_end_of_suspended(self, name: str) -> None:
+        """Returns when the suspended process of a machine was asked to end."""
+        self._until(lambda: all(map(_is_asked_to_end, self._guest(name))), f"nobody ends {name}")
 
     def running(self) -> list[str]:
         """The names of the machines that run, as their processes tell."""
@@ -119,8 +128,16 @@ class RigHost:
         with self.domain(name) as domain:
             return json.loads(libvirt_qemu.qemuAgentCommand(domain, json.dumps(request), 5, 0))["return"]
 
-    def wait_for_silence(self, name: str) -> None:
-        """Returns when a guest's agent answers no more."""
+    def silence(self, name: str) -> None:
+        """Stop a guest's agent; returns when it answers no more. libvirt waits for it no longer than `SILENCE_S` from now on."""
+        import libvirt
+
+        self._until(lambda: self._answers(name), f"the agent in {name} does not answer")
+        with self.domain(name) as domain:
+            domain.agentSetResponseTimeout(SILENCE_S, 0)
+        with suppress(libvirt.libvirtError):
+            # It may be stopped before it has answered.
+            self.ask(name, "guest-exec", path="/bin/sh", arg=["-c", "sleep 0.2; kill -STOP $(pidof qemu-ga)"])
         self._until(lambda: not self._answers(name), f"the agent in {name} still answers")
 
     @contextmanager
@@ -178,6 +195,9 @@ class RigHost:
 
     def _processes(self) -> Iterator[psutil.Process]:
         return _processes_of(self.root)
+
+    def _guest(self, name: str) -> list[psutil.Process]:
+        return [process for process in self._processes() if f"guest={name}," in " ".join(process.cmdline())]
 
     def _listens(self) -> bool:
         assert self._daemon is not None
@@ -282,6 +302,11 @@ def _processes_of(root: Path) -> Iterator[psutil.Process]:
                 yield process
         except (psutil.NoSuchProcess, psutil.AccessDenied):
             continue
+
+
+def _is_asked_to_end(process: psutil.Process) -> bool:
+    fields = dict(line.split(":", 1) for line in Path(f"/proc/{process.pid}/status").read_text().splitlines())
+    return bool(int(fields["ShdPnd"], 16) & 1 << signal.SIGTERM - 1)
 
 
 def _free_udp_ports() -> tuple[int, int]:

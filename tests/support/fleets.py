@@ -33,6 +33,8 @@ class Fleet(ABC):
     other: MachineSpec
     missing: MachineSpec
     deadline_s: float
+    cancel_after: Sequence[int] = range(8)
+    """How many turns of the loop calls are given that are to be cancelled."""
 
     @abstractmethod
     def program(self, does: GuestExit, seconds: float = 0.0, drops: Sequence[tuple[str, bytes]] = ()) -> Path:
