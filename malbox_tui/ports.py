@@ -6,7 +6,7 @@ Every call may raise `MalboxError`s; which, is said at the call. Cancelling a ca
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Protocol
 import msgspec
 
 from malbox_tui.model.actions import ActionRecord
+from malbox_tui.model.archive import ArchiveAccount
 from malbox_tui.model.commands import Command, CommandOutcome
 from malbox_tui.model.errors import MalboxError
 from malbox_tui.model.events import Event, EventBody, Gap, Position
@@ -24,7 +25,7 @@ from malbox_tui.model.overview import Overview
 from malbox_tui.model.queries import TaskPage, TaskQuery
 from malbox_tui.model.report import Identification, PluginRun, ResultRef
 from malbox_tui.model.sample import SampleName
-from malbox_tui.model.submission import Account, Offer, Receipt, SubmissionOptions
+from malbox_tui.model.submission import Account, Offer, Receipt, Refusal, SubmissionOptions
 from malbox_tui.model.task import RequirementClass, RunOptions, Task, TaskState
 
 
@@ -667,6 +668,39 @@ class LimitsStore(Protocol):
 
     async def save(self, limits: Mapping[str, tuple[int, int]]) -> str:
         """Keep (min, max) by group; returns where, for a person. Raises `StoreError`, with nothing changed."""
+        ...
+
+
+# --- intake ----------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveMember:
+    """Something in an archive: its content in chunks, or why it has none.
+
+    `path` has the names from the outermost archive's member down to this one, any bytes, never to be used as a path of this host. An
+    archive that is taken as one file comes as a member under its own path, the outermost one under the empty path.
+    """
+
+    path: tuple[bytes, ...]
+    size_bytes: int = 0
+    content: AsyncIterator[bytes] | None = None
+    refusal: Refusal | None = None
+
+
+class Unpacker(Protocol):
+    """Unpacks archives, and those in them, where no hostile byte can do harm."""
+
+    def unpack(
+        self, content: AsyncIterator[bytes], name: bytes = b"", passwords: Sequence[str] = ()
+    ) -> AsyncGenerator[ArchiveMember | ArchiveAccount, None]:
+        """All that is in an archive, as it comes: each member once, and after the members of each archive its account; the outermost
+        one's is the last. `name` is only for members that have none; `passwords` are tried before those that are usual.
+
+        Whatever the archive does, this ends so. A member's content stays readable until it was read, closed or forgotten, and nothing
+        more is unpacked before the next item is asked for. Raises what `content` raises, before the first item. Cancelled or closed:
+        nothing is left.
+        """
         ...
 
 

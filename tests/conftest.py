@@ -6,6 +6,7 @@ With MALBOX_TUI_FORBID_SKIPS=1 every skip is a failure, so that a complete host 
 
 from __future__ import annotations
 
+import ctypes.util
 import importlib.util
 import os
 import shutil
@@ -31,6 +32,7 @@ RIG_PROGRAMS = ("libvirtd", "qemu-system-x86_64", "qemu-img", "mkfs.ext4", "busy
 SYSTEM_FEATURES: dict[str, Callable[[], bool]] = {
     "bubblewrap": lambda: shutil.which("bwrap") is not None,
     "busybox": lambda: shutil.which("busybox") is not None,
+    "libarchive": lambda: ctypes.util.find_library("archive") is not None,
     "libvirt": lambda: importlib.util.find_spec("libvirt") is not None,
     "qemu": lambda: all(shutil.which(program, path=PATH) for program in RIG_PROGRAMS),
     "sshd": lambda: shutil.which("sshd", path=PATH) is not None,

@@ -1,6 +1,7 @@
 """What a content is by bytes at fixed places: which formats are unpacked, and which are known by name alone.
 
-`could_be_archive` is all that an engine asks of bytes itself: it compares constants and interprets nothing.
+An engine asks `could_be_archive` alone, of a bounded beginning: constants are compared, numbers of a tar header added up, and field
+names of a mail header matched. What a content really is, the confined process finds out.
 """
 
 from __future__ import annotations
