@@ -19,6 +19,7 @@ from malbox_tui.cli import (
     doctor,
     engine_commands,
     machines_discover,
+    report,
     serve,
     tasks,
     where,
@@ -56,6 +57,7 @@ def make_app(tokens: Sequence[str] = ()) -> App:
     app.command(where.where)
     app.command(tasks.tasks, usage="Usage: malbox-tui tasks [OPTIONS] [SELECTOR...]")
     app.command(tasks.task, usage="Usage: malbox-tui task [OPTIONS] SELECTOR...")
+    app.command(report.report, usage="Usage: malbox-tui report [OPTIONS] TASK")
     engine_commands.add_to(app)
     app["machines"].command(machines_discover.discover, usage="Usage: malbox-tui machines discover [OPTIONS] URI")
     app.command(doctor.doctor)

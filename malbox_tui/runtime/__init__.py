@@ -1,16 +1,27 @@
 """Puts the product together and runs it."""
 
 from malbox_tui.engine.clock import SystemClock
-from malbox_tui.runtime.assembly import TaskReader, login_name, open_intake, open_reader, start_engine, start_engine_at_rest
+from malbox_tui.runtime.assembly import (
+    ResultReader,
+    TaskReader,
+    login_name,
+    open_intake,
+    open_reader,
+    open_results,
+    start_engine,
+    start_engine_at_rest,
+)
 from malbox_tui.runtime.engine_thread import EngineThread
 
 __all__ = [
     "EngineThread",
+    "ResultReader",
     "SystemClock",
     "TaskReader",
     "login_name",
     "open_intake",
     "open_reader",
+    "open_results",
     "start_engine",
     "start_engine_at_rest",
 ]

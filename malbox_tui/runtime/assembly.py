@@ -21,6 +21,7 @@ from malbox_tui.intake.folder_walk import FolderIntake
 from malbox_tui.model.actions import ActionRecord
 from malbox_tui.model.events import Event, EventBody
 from malbox_tui.model.queries import TaskPage, TaskQuery
+from malbox_tui.model.report import ResultRef
 from malbox_tui.model.task import TaskState
 from malbox_tui.plugins.registry import BUILTIN_FOLDER, find_guest_plugins
 from malbox_tui.plugins.runner import HostPluginRunner
@@ -51,6 +52,14 @@ class TaskReader(Protocol):
 
     async def latest_events(self, limit: int) -> Sequence[Event]:
         """At most `limit` stored events, the last of all, in order."""
+        ...
+
+
+class ResultReader(Protocol):
+    """Reads the results in a data folder."""
+
+    async def read(self, reference: ResultRef, max_bytes: int) -> bytes:
+        """See `ResultStore`."""
         ...
 
 
@@ -146,6 +155,16 @@ async def open_reader(folders: DataFolders) -> AsyncIterator[TaskReader]:
         yield reader
     finally:
         await reader.close()
+
+
+@asynccontextmanager
+async def open_results(folders: DataFolders) -> AsyncIterator[ResultReader]:
+    """What reads the results of a data folder, also beside a running engine."""
+    results = FileResultStore(folders.results)
+    try:
+        yield results
+    finally:
+        await results.close()
 
 
 def open_intake(settings: Settings, folders: DataFolders | None = None) -> Intake:
