@@ -14,13 +14,22 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from malbox_tui.confine.marks import MARK_VARIABLE, mark_of
-from malbox_tui.confine.work import SDK_FOLDER, Launch, Limits, Places, Work, environment, packages_elsewhere, python_command
+from malbox_tui.confine.work import (
+    SDK_FOLDER,
+    Interpreter,
+    Launch,
+    Limits,
+    Places,
+    Work,
+    environment,
+    packages_elsewhere,
+    python_command,
+)
 
 UNPRIVILEGED_ID = 65534
 """User and group that root's sandboxes run as: Debian's nobody."""
@@ -62,11 +71,11 @@ class Bubblewrap:
             *self._dying_with_the_spawner(),
             *(self.program, *self._namespaces()),
             *_system(work.limits.scratch_mb * 1024 * 1024),
-            *_interpreter(),
+            *_bound_interpreter(work.interpreter),
             *(word for source, inside in binds for word in _bind(source, inside)),
             *("--remount-ro", "/", "--chdir", "/tmp", "--"),
             *self._without_rights(),
-            *python_command(json.dumps(settings), places, work.entry),
+            *python_command(json.dumps(settings), places, work),
         ]
         return Launch(tuple(command), {**environment(work, places, wire_fd), **mark_of(work)}, places)
 
@@ -116,10 +125,10 @@ def _system(scratch_bytes: int) -> Iterable[str]:
     yield from ("--size", str(scratch_bytes), "--perms", "1777", "--tmpfs", "/tmp")
 
 
-def _interpreter() -> Iterable[str]:
-    """Binds what this interpreter needs; they come after the private `/tmp`, for an environment may lie below it."""
-    wanted = {Path(sys.base_prefix), Path(sys.prefix), Path(sys.executable).resolve().parent.parent}
-    wanted |= set(packages_elsewhere())
+def _bound_interpreter(interpreter: Interpreter) -> Iterable[str]:
+    """Binds what the interpreter needs; they come after the private `/tmp`, for an environment may lie below it."""
+    wanted = {interpreter.base_prefix, interpreter.prefix, Path(interpreter.program).resolve().parent.parent}
+    wanted |= set(packages_elsewhere() if interpreter.is_own else ())
     bound: list[Path] = [Path("/usr")]
     for path in sorted(wanted, key=lambda p: len(p.parts)):
         if path.is_dir() and not any(path.is_relative_to(outer) for outer in bound):

@@ -34,7 +34,7 @@ class LimitsOnly:
         )
         settings = json.dumps({**work.limits.settings(), "parent": os.getpid()})
         variables = {**environment(work, places, wire_fd), **mark_of(work)}
-        return Launch(python_command(settings, places, work.entry), variables, places)
+        return Launch(python_command(settings, places, work), variables, places)
 
     def processes_allowed(self, limits: Limits) -> None:
         """None: RLIMIT_NPROC would count all of the user's processes."""

@@ -14,7 +14,6 @@ import logging
 import os
 import signal
 import socket
-import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -260,9 +259,9 @@ class ConfinedProcess:
         hello, _payload = await self.receive(_HELLO)
         if hello.protocol != wire.PROTOCOL:
             raise ConfinedProcessError(f"the process speaks protocol {hello.protocol}, not {wire.PROTOCOL}")
-        if hello.prefix != sys.prefix:
+        if hello.prefix != str(self._work.interpreter.prefix):
             raise ConfinedProcessError(
-                f"the process runs another Python ({hello.prefix}, {hello.version}) than the engine ({sys.prefix})"
+                f"the process runs another Python ({hello.prefix}, {hello.version}) than it is to ({self._work.interpreter.prefix})"
             )
         if self._walls.has_namespace and not self._find_first_process():
             raise ConfinedProcessError("the namespace of the process has no first process to be seen in /proc")

@@ -47,12 +47,26 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class Interpreter:
+    """A Python: the program, and the folders of its environment and of its standard library."""
+
+    program: str = sys.executable
+    prefix: Path = Path(sys.prefix)
+    base_prefix: Path = Path(sys.base_prefix)
+
+    @property
+    def is_own(self) -> bool:
+        """It is the engine's."""
+        return self.prefix == Path(sys.prefix)
+
+
+@dataclass(frozen=True, slots=True)
 class Work:
     """A Python script to run confined.
 
     `code` is its folder and `entry` a file in it; `inbox` a folder that it can read and never write; `readable` more such folders or
     files by a short name; `scratch` a folder of its own, used where there is no sandbox to hide it; `variables` are added to its
-    environment. Its control groups are made in those of `bench`.
+    environment. Its control groups are made in those of `bench`. `interpreter` runs it.
     """
 
     name: str
@@ -64,6 +78,7 @@ class Work:
     readable: Mapping[str, Path] = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
     bench: BenchGroups | None = None
+    interpreter: Interpreter = Interpreter()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +125,7 @@ def environment(work: Work, places: Places, wire_fd: int) -> dict[str, str]:
         "LANG": "C.UTF-8",
         "HOME": places.scratch,
         "TMPDIR": places.scratch,
-        "PYTHONPATH": ":".join((places.sdk, *map(str, packages_elsewhere()))),
+        "PYTHONPATH": ":".join((places.sdk, *map(str, packages_elsewhere() if work.interpreter.is_own else ()))),
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONNOUSERSITE": "1",
         "MALLOC_ARENA_MAX": "2",
@@ -128,11 +143,11 @@ def packages_elsewhere() -> list[Path]:
     return [folder for folder in folders if folder.is_dir() and not any(folder.is_relative_to(prefix) for prefix in own)]
 
 
-def python_command(settings_json: str, places: Places, entry: str) -> tuple[str, ...]:
-    """This interpreter, running the bootstrap and then the entry script."""
+def python_command(settings_json: str, places: Places, work: Work) -> tuple[str, ...]:
+    """Its interpreter, running the bootstrap and then the entry script."""
     return (
-        sys.executable,
+        work.interpreter.program,
         *("-s", "-P", "-u", "-X", "faulthandler", "-m", "malbox_plugin_sdk.bootstrap"),
         settings_json,
-        f"{places.code}/{entry}",
+        f"{places.code}/{work.entry}",
     )
