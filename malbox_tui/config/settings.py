@@ -112,13 +112,21 @@ class PluginSettings(SettingsTable, frozen=True, kw_only=True):
     """[plugins]: which run, what they may produce, and their own options."""
 
     disabled: tuple[str, ...] = ()
-    """Names of plugins that don't take part, such as "yara-x". `malbox-tui doctor` lists those that do."""
+    """Names of plugins that don't take part, such as "yara-x". `malbox-tui plugin list` shows all of them."""
+    required: tuple[str, ...] = ()
+    """Names of plugins without which a task is worth nothing: it fails when one of them does. Where none is required, a task fails only
+    when every plugin does."""
+    health_check_s: Seconds = 60.0
+    """How often a plugin that waits for work is asked how it is, in seconds. One that doesn't answer is started anew."""
     max_output_bytes: Positive = 256 * 1024
     """How much of a plugin's stdout and stderr is kept for one task, in bytes; the rest is cut, and marked so."""
     max_result_bytes: Positive = 64 * 1024 * 1024
     """How large one result may be, in bytes."""
     max_results: Positive = 256
     """How many results one plugin may give for one task."""
+    interpreters: dict[str, str] = msgspec.field(default_factory=dict)
+    """[plugins.interpreters]: the plugin NAME runs under the Python at an absolute path, 3.11 or newer, instead of the engine's own:
+    NAME = "/opt/environment/bin/python"."""
     config: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
     """[plugins.config.NAME]: options of the plugin NAME. yara-x has `rules`, the absolute path of a folder with rule files of yours
     (.yar and .yara, at any depth) or of one file, and `scan_timeout_s`, a whole number in quotes. The metadata of a rule decides its

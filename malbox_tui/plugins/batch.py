@@ -6,9 +6,9 @@ import asyncio
 import json
 from collections.abc import Iterator, Sequence
 
+from malbox_tui.model.plan import Execution
 from malbox_tui.plugins.alone import run_alone
 from malbox_tui.plugins.ending import Ending, stopped
-from malbox_tui.plugins.manifest import Execution
 from malbox_tui.plugins.parts import Member, Part
 from malbox_tui.plugins.seat import Seat
 from malbox_tui.plugins.surroundings import Surroundings

@@ -15,7 +15,7 @@ from malbox_tui.model.limits import ResourceLimits
 from malbox_tui.model.report import Identification
 from malbox_tui.plugins.batch import run_members
 from malbox_tui.plugins.identifying import identify
-from malbox_tui.plugins.registry import HostPlugin
+from malbox_tui.plugins.registry import FoundPlugin
 from malbox_tui.plugins.seat import Seat
 from malbox_tui.plugins.surroundings import Surroundings
 from malbox_tui.plugins.tray import IDENTIFYING_PLUGIN
@@ -33,7 +33,7 @@ class HostBench:
     def __init__(
         self,
         folder: Path,
-        plugins: Sequence[HostPlugin],
+        plugins: Sequence[FoundPlugin],
         around: Surroundings,
         asked: ResourceLimits,
         limits: Limits,

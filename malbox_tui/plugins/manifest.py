@@ -1,7 +1,7 @@
-"""A plugin's `plugin.toml`: every field of Malbox's manifest is known, checked, and honoured or refused by name.
+"""A plugin's `plugin.toml`: every field of Malbox's manifest is known, checked, and honoured or refused by name (`manifest_rules`).
 
 Source: Malbox's plugin configuration reference. `[config]` (default options), `[sandbox]` (which options are paths that the process may
-read) and `[guest]` (the guests that a guest plugin is for) are this project's own.
+read), `[plan]` (what it needs and gives) and `[guest]` (the guests that a guest plugin is for) are this project's own.
 """
 
 from __future__ import annotations
@@ -17,14 +17,19 @@ from typing import Annotated, Any, get_args, get_origin
 import msgspec
 
 from malbox_tui.model.errors import ManifestError
+from malbox_tui.model.plan import Execution, PlannedPlugin
 
 MANIFEST_NAME = "plugin.toml"
-LOG_LEVELS = ("trace", "debug", "info", "warn", "error")
 
 _MAX_MANIFEST_BYTES = 256 * 1024
-_NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"
-_SEMVER = r"^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$"
-"""semver.org, without the finer rules for pre-releases."""
+_NAME = r"^[A-Za-z0-9_-]{1,64}$"
+_SEMVER = (
+    r"^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)"
+    r"(-(0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*)(\.(0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*))*)?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$"
+)
+"""The regular expression of semver.org."""
+_THING = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
+_KIND = r"^[a-z0-9][a-z0-9+._-]{0,31}$"
 
 
 class PluginType(StrEnum):
@@ -40,15 +45,6 @@ class State(StrEnum):
     PERSISTENT = "persistent"
     EPHEMERAL = "ephemeral"
     SCOPED = "scoped"
-
-
-class Execution(StrEnum):
-    """What may run beside a plugin."""
-
-    EXCLUSIVE = "exclusive"
-    SEQUENTIAL = "sequential"
-    PARALLEL = "parallel"
-    UNRESTRICTED = "unrestricted"
 
 
 class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -150,6 +146,17 @@ class Sandbox(_Table, frozen=True, kw_only=True):
     """Keys of [config] that hold a path of the host; where one is set, the plugin can read it and is told where."""
 
 
+class PlanTable(_Table, frozen=True, kw_only=True):
+    """[plan]"""
+
+    needs: tuple[Annotated[str, msgspec.Meta(pattern=_THING)], ...] = ()
+    """What other plugins give and this one has to have before it begins."""
+    gives: tuple[Annotated[str, msgspec.Meta(pattern=_THING)], ...] = ()
+    """Results of this plugin that others may need, by name."""
+    kinds: tuple[Annotated[str, msgspec.Meta(pattern=_KIND)], ...] = ()
+    """The kinds of content that it is for, such as "pe"; empty: all. For content of another kind it is skipped."""
+
+
 class Guests(_Table, frozen=True, kw_only=True):
     """[guest]"""
 
@@ -167,11 +174,26 @@ class Manifest(_Table, frozen=True, kw_only=True):
     scope: Scope | None = None
     config: dict[str, str] = {}
     sandbox: Sandbox = Sandbox()
+    plan: PlanTable = PlanTable()
     guest: Guests | None = None
 
+    @property
+    def planned(self) -> PlannedPlugin:
+        """What a plan has to know of it."""
+        return PlannedPlugin(
+            name=self.plugin.name,
+            execution=self.runtime.execution,
+            needs=self.plan.needs,
+            gives=self.plan.gives,
+            kinds=self.plan.kinds,
+        )
 
-def read_manifest(folder: Path) -> Manifest:
-    """The manifest of the plugin in `folder`. Raises `ManifestError`, with file, key and remedy."""
+
+def parse_manifest(folder: Path) -> Manifest:
+    """The manifest of the plugin in `folder`, as far as each field can be checked by itself.
+
+    Raises `ManifestError`, with file, key and remedy.
+    """
     path = folder / MANIFEST_NAME
     try:
         with path.open("rb") as file:
@@ -187,76 +209,9 @@ def read_manifest(folder: Path) -> Manifest:
     for key, nearest in _unknown_keys(tables, Manifest, ""):
         raise ManifestError(str(path), key, f"is not a key of a manifest{f'; did you mean {nearest!r}?' if nearest else ''}")
     try:
-        manifest = msgspec.convert(tables, Manifest)
+        return msgspec.convert(tables, Manifest)
     except msgspec.ValidationError as exc:
-        raise ManifestError(str(path), *_located(str(exc))) from exc
-    for beyond, problem in _beyond_this_version(manifest):
-        raise ManifestError(str(path), beyond, problem)
-    return manifest
-
-
-def entry_of(folder: Path, manifest: Manifest) -> str:
-    """The entry script's file name. Raises `ManifestError` when it can't be run."""
-    path = str(folder / MANIFEST_NAME)
-    key = "plugin.binary"
-    entry = manifest.plugin.binary or folder.name
-    if Path(entry).name != entry or entry in ("", ".", ".."):
-        raise ManifestError(path, key, f"{entry!r} must be the name of a file in the plugin's folder")
-    if manifest.plugin.type is PluginType.HOST and not entry.endswith(".py"):
-        raise ManifestError(path, key, f"{entry!r} is not a Python script (.py); this version runs no other host plugins")
-    if not (folder / entry).is_file():
-        raise ManifestError(path, key, f"there is no file {entry!r} in the plugin's folder")
-    return entry
-
-
-def _beyond_this_version(manifest: Manifest) -> Iterator[tuple[str, str]]:
-    """What is valid in Malbox and can't be honoured here: nothing is accepted and then ignored."""
-    yield from _of_guest(manifest) if manifest.plugin.type is PluginType.GUEST else _of_host(manifest)
-    for key in ("port", "paths", "stash", "auto_collect"):
-        if getattr(manifest.runtime, key) is not None:
-            yield f"runtime.{key}", _NOT_IN_GUESTS if manifest.plugin.type is PluginType.GUEST else _OF_GUESTS
-    if manifest.events.subscribe or manifest.events.filters:
-        yield "events", "event subscriptions are not supported by this version"
-    if manifest.scope is not None:
-        yield "scope", "belongs to the state 'scoped', which is not supported by this version"
-
-
-_OF_GUESTS = "belongs to guest plugins; a host plugin has no use for it"
-_NOT_IN_GUESTS = "is not supported by this version: a guest plugin gets the folder for its results as its only argument"
-
-
-def _of_guest(manifest: Manifest) -> Iterator[tuple[str, str]]:
-    runtime = manifest.runtime
-    if runtime.state is not State.EPHEMERAL:
-        yield (
-            "runtime.state",
-            f"{runtime.state.value!r} is not what a guest plugin does: each run begins it anew; use 'ephemeral'",
-        )
-    if runtime.execution not in (Execution.PARALLEL, Execution.UNRESTRICTED):
-        yield "runtime.execution", f"{runtime.execution.value!r} is not supported in guests by this version; use 'parallel'"
-    if runtime.log_filter != "info":
-        yield "runtime.log_filter", "is not passed on to guest plugins by this version"
-    if runtime.analysis_timeout is not None:
-        yield "runtime.analysis_timeout", "belongs to host plugins; a guest plugin runs as long as the sample does"
-    if manifest.config:
-        yield "config", "belongs to host plugins; a guest plugin gets the folder for its results as its only argument"
-    if manifest.sandbox.paths:
-        yield "sandbox.paths", "belongs to host plugins"
-
-
-def _of_host(manifest: Manifest) -> Iterator[tuple[str, str]]:
-    runtime = manifest.runtime
-    if manifest.guest is not None:
-        yield "guest", _OF_GUESTS
-    if runtime.state is not State.PERSISTENT:
-        yield "runtime.state", f"{runtime.state.value!r} is not supported by this version; use 'persistent'"
-    if runtime.execution is Execution.EXCLUSIVE:
-        yield "runtime.execution", "'exclusive' is not supported by this version; use 'sequential' to run after the others"
-    if runtime.log_filter not in LOG_LEVELS:
-        yield "runtime.log_filter", f"must be one of {', '.join(LOG_LEVELS)} in this version"
-    for key in manifest.sandbox.paths:
-        if key not in manifest.config:
-            yield "sandbox.paths", f"{key!r} is not a key of [config]; add it there, empty if there is no default"
+        raise ManifestError(str(path), *_located(str(exc), tables)) from exc
 
 
 def _unknown_keys(value: Any, type_: Any, where: str) -> Iterator[tuple[str, str | None]]:
@@ -279,7 +234,11 @@ def _unknown_keys(value: Any, type_: Any, where: str) -> Iterator[tuple[str, str
             yield f"{where}{key}", nearest[0] if nearest else None
 
 
-def _located(message: str) -> tuple[str | None, str]:
+_FORMER_NAMES = {"global": "persistent", "isolated": "ephemeral", "context-aware": "scoped"}
+"""Of `runtime.state`."""
+
+
+def _located(message: str, tables: dict[str, Any]) -> tuple[str | None, str]:
     """msgspec's message, split into the key and the problem."""
     found = re.fullmatch(r"(?s)(.*?)(?: - at `\$\.?(.*)`)?", message)
     if found is None:
@@ -288,4 +247,32 @@ def _located(message: str) -> tuple[str | None, str]:
     where = found[2] or ""
     if missing:
         return (f"{where}." if where else "") + missing[1], "is missing"
+    if where in ("runtime.state", "runtime.execution", "plugin.type") and "enum" in found[1]:
+        table, _, name = where.partition(".")
+        return where, _no_member(tables[table][name], {"state": State, "execution": Execution, "type": PluginType}[name])
+    if "[...]" in where:
+        where = _named(where, tables)
     return where or None, found[1][:1].lower() + found[1][1:]
+
+
+def _named(where: str, tables: dict[str, Any]) -> str:
+    """`where` with the name of the entry that is at fault, of a table whose keys its author chooses."""
+    *outer, last = where.partition("[...]")[0].split(".")
+    holder = tables
+    for key in outer:
+        holder = holder[key]
+    entries = holder[last]
+    for name, entry in entries.items():
+        holder[last] = {name: entry}
+        try:
+            msgspec.convert(tables, Manifest)
+        except msgspec.ValidationError as exc:
+            if f"`$.{where}`" in str(exc):
+                return where.replace("[...]", f".{name}", 1)
+    return where
+
+
+def _no_member(value: Any, enum: type[StrEnum]) -> str:
+    if enum is State and value in _FORMER_NAMES:
+        return f"{value!r} is a former name; it is {_FORMER_NAMES[value]!r} now"
+    return f"invalid enum value {value!r}; it is one of {', '.join(member.value for member in enum)}"

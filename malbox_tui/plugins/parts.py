@@ -14,7 +14,7 @@ from malbox_tui.model.errors import MalboxError
 from malbox_tui.model.events import PluginStarted, PluginStopped
 from malbox_tui.model.report import Identification, Named, PluginRun, PluginStatus
 from malbox_tui.plugins.ending import Ending, status_of, stopped
-from malbox_tui.plugins.registry import HostPlugin
+from malbox_tui.plugins.registry import FoundPlugin
 from malbox_tui.plugins.surroundings import Surroundings
 from malbox_tui.plugins.tray import ResultTray
 from malbox_tui.ports import BatchMember, Findings
@@ -25,7 +25,7 @@ _UNKEPT = "its results can't be kept"
 class Member:
     """One task. `parts`: by the name of the plugin, those that take part, in the order in which findings name them."""
 
-    def __init__(self, member: BatchMember, plugins: Sequence[HostPlugin], around: Surroundings) -> None:
+    def __init__(self, member: BatchMember, plugins: Sequence[FoundPlugin], around: Surroundings) -> None:
         kept_out = member.job.kept_out
         self.job = member.job
         self.parts = {plugin.name: Part(self, plugin, around) for plugin in plugins if plugin.name not in kept_out}
@@ -93,7 +93,7 @@ class Part:
     plugin's log. `when_over` is called at its end, before anybody is told.
     """
 
-    def __init__(self, member: Member, plugin: HostPlugin, around: Surroundings) -> None:
+    def __init__(self, member: Member, plugin: FoundPlugin, around: Surroundings) -> None:
         self.job = member.job
         self.is_over = False
         self.run: PluginRun | None = None
@@ -167,6 +167,6 @@ class Part:
         self._member.tell_if_over()
 
 
-def _account(plugin: HostPlugin, status: PluginStatus, reason: str, subject: str) -> PluginRun:
+def _account(plugin: FoundPlugin, status: PluginStatus, reason: str, subject: str) -> PluginRun:
     """Of a run that did not take place."""
     return PluginRun(plugin.name, plugin.version, status, 0.0, reason=reason, subject=subject)

@@ -20,7 +20,7 @@ from malbox_tui.model.events import EventBody
 from malbox_tui.model.limits import UNLIMITED, ResourceLimits
 from malbox_tui.model.sample import escape
 from malbox_tui.plugins.bench import HostBench
-from malbox_tui.plugins.registry import HostPlugin, find_plugins
+from malbox_tui.plugins.registry import FoundPlugin, find_plugins
 from malbox_tui.plugins.surroundings import Surroundings
 from malbox_tui.ports import PluginBench, PluginInfo, ResultStore
 
@@ -45,7 +45,7 @@ class HostPluginRunner:
         self._scratch_folder = scratch_folder
         self._on_news = on_news
         self._plugin_folders = plugin_folders
-        self._plugins: tuple[HostPlugin, ...] = ()
+        self._plugins: tuple[FoundPlugin, ...] = ()
         self._confinement: Confinement | None = None
         self._groups = ControlGroups()
         self._means = Means(has_sandbox=False, controllers=frozenset())

@@ -14,7 +14,8 @@ from malbox_tui.model.report import degraded
 from malbox_tui.plugins import replies
 from malbox_tui.plugins.ending import last_line
 from malbox_tui.plugins.limit_hits import counted_hits, disk_limit, hit_by_end, hit_by_traceback
-from malbox_tui.plugins.registry import HostPlugin
+from malbox_tui.plugins.log_filter import level_of
+from malbox_tui.plugins.registry import FoundPlugin
 from malbox_tui.plugins.replies import REPLIES, shortened
 from malbox_tui.plugins.surroundings import Surroundings
 
@@ -36,7 +37,7 @@ class Seat:
     """
 
     def __init__(
-        self, plugin: HostPlugin, around: Surroundings, inbox: Path, scratch: Path, limits: Limits, groups: BenchGroups
+        self, plugin: FoundPlugin, around: Surroundings, inbox: Path, scratch: Path, limits: Limits, groups: BenchGroups
     ) -> None:
         self.plugin = plugin
         self.around = around
@@ -51,8 +52,12 @@ class Seat:
             scratch=scratch,
             limits=limits,
             readable=plugin.host_paths(),
-            variables={"MALBOX_LOG_LEVEL": plugin.manifest.runtime.log_filter, "MALBOX_PLUGIN_NAME": plugin.name},
+            variables={
+                "MALBOX_LOG_LEVEL": level_of(plugin.manifest.runtime.log_filter, plugin.name),
+                "MALBOX_PLUGIN_NAME": plugin.name,
+            },
             bench=groups,
+            interpreter=plugin.interpreter,
         )
         self._process: ConfinedProcess | None = None
         self._run_number = 0

@@ -9,7 +9,8 @@ import os
 import sys
 
 LEVEL_VARIABLE = "MALBOX_LOG_LEVEL"
-LEVELS = ("trace", "debug", "info", "warn", "error")
+LEVELS = ("trace", "debug", "info", "warn", "error", "off")
+"""`off` is that of no line."""
 
 
 def trace(message: str) -> None:

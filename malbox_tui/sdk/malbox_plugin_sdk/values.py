@@ -15,6 +15,24 @@ from typing import Any
 
 JsonObject = dict[str, Any]
 
+EVENT_KINDS = (
+    "TaskCreated",
+    "TaskStarting",
+    "TaskCompleted",
+    "TaskFailed",
+    "TaskCanceled",
+    "TaskTimedOut",
+    "PluginStarted",
+    "PluginStopped",
+    "PluginResultAvailable",
+    "SampleStarted",
+    "SampleStopped",
+    "SampleResultProduced",
+    "DaemonShutdown",
+    "ConfigReloaded",
+)
+"""Malbox's, and `TaskTimedOut`."""
+
 
 def checked_text(what: str, value: object) -> str:
     """`value` if it is text that UTF-8 can carry."""
