@@ -25,8 +25,12 @@ class PrivateFile(RotatingFileHandler):
 
     @classmethod
     def at(cls, path: Path) -> PrivateFile:
-        """The one at `path`, of which a few former ones are kept. Raises OSError."""
-        return cls(path, maxBytes=_MAX_BYTES, backupCount=_KEPT_FILES, encoding="utf-8", errors="backslashreplace")
+        """The one at `path`, of which a few former ones are kept. Raises `StoreError` when it can't be written."""
+        try:
+            return cls(path, maxBytes=_MAX_BYTES, backupCount=_KEPT_FILES, encoding="utf-8", errors="backslashreplace")
+        except OSError as exc:
+            problem = f"The log file {shown_path(path)} can't be written: {exc.strerror or exc}."
+            raise StoreError(f"{problem} Make it writable, or choose another folder with --data-dir.") from exc
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's name
         """The record is lost."""
@@ -47,11 +51,7 @@ def log_to_file(folders: DataFolders, level: str, name: str = "malbox-tui.log") 
 
     Raises `StoreError` when the file can't be written.
     """
-    path = folders.logs / name
-    try:
-        handler = PrivateFile.at(path)
-    except OSError as exc:
-        raise StoreError(f"The log file {shown_path(path)} can't be written: {exc.strerror or exc}.") from exc
+    handler = PrivateFile.at(folders.logs / name)
     handler.setFormatter(_SafeFormatter("%(asctime)s %(levelname)s %(name)s [%(process)d] %(message)s"))
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     logging.captureWarnings(capture=True)

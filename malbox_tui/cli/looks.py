@@ -81,7 +81,7 @@ def _engine_lines(overview: Overview | None) -> Iterator[str]:
     busy = sum(group.busy for group in overview.groups)
     ended = sum(overview.ended_per_minute[:-1])
     minutes = len(overview.ended_per_minute) - 1
-    rate = f", {ended} tasks ended in the last {counted(minutes, 'minute')}" if minutes > 0 else ""
+    rate = f", {counted(ended, 'task', 'tasks')} ended in the last {counted(minutes, 'minute')}" if minutes > 0 else ""
     yield f"Engine: {counted(len(overview.workers), 'worker')}, {busy} busy{rate}."
     if overview.paused is not None:
         yield f"No task is taken: {sentence(overview.paused)}."

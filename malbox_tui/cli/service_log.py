@@ -12,8 +12,6 @@ import msgspec
 from malbox_tui.cli.log_file import PrivateFile
 from malbox_tui.cli.text import timestamp
 from malbox_tui.config.folders import DataFolders
-from malbox_tui.config.loading import shown_path
-from malbox_tui.model.errors import StoreError
 
 LOG_NAME = "serve.jsonl"
 
@@ -37,11 +35,7 @@ def log_as_json(folders: DataFolders, level: str) -> None:
 
     Raises `StoreError` when the file can't be written.
     """
-    path = folders.logs / LOG_NAME
-    try:
-        handler = PrivateFile.at(path)
-    except OSError as exc:
-        raise StoreError(f"The log file {shown_path(path)} can't be written: {exc.strerror or exc}.") from exc
+    handler = PrivateFile.at(folders.logs / LOG_NAME)
     handler.setFormatter(_JsonLines())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     logging.captureWarnings(capture=True)

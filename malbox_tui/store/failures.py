@@ -16,7 +16,7 @@ _FULL_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 def store_error(exc: BaseException, place: str) -> StoreError:
     """`exc` as the error that a caller of the store at `place` gets; `exc` is its cause."""
-    error = _full(place) if _means_full(exc) else _other(exc, place)
+    error = _full(place) if _means_full(exc) else _read_only(place) if _means_read_only(exc) else _other(exc, place)
     error.__cause__ = exc
     return error
 
@@ -25,6 +25,18 @@ def _means_full(exc: BaseException) -> bool:
     if isinstance(exc, sqlite3.Error):
         return getattr(exc, "sqlite_errorcode", None) in _FULL_CODES
     return isinstance(exc, OSError) and exc.errno in _FULL_ERRNOS
+
+
+def _means_read_only(exc: BaseException) -> bool:
+    if isinstance(exc, sqlite3.Error):
+        return (getattr(exc, "sqlite_errorcode", 0) & 0xFF) == sqlite3.SQLITE_READONLY
+    return isinstance(exc, OSError) and exc.errno == errno.EROFS
+
+
+def _read_only(place: str) -> StoreError:
+    return StoreError(
+        f"{place} can't be written: it, its folder or its disk is read-only. Change that, or choose another --data-dir."
+    )
 
 
 def _full(place: str) -> StoreError:

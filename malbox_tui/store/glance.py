@@ -7,6 +7,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from malbox_tui.model.task import TaskState
+from malbox_tui.store.read_only import read_only
 from malbox_tui.store.statements import statement
 
 BUSY_TIMEOUT_S = 0.2
@@ -17,7 +18,7 @@ def task_ids(path: Path, states: Collection[TaskState], beginning: str, limit: i
     marks = ", ".join("?" * len(states))
     sql = statement("glance").format(states=marks)
     try:
-        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=BUSY_TIMEOUT_S)
+        connection = read_only(path, BUSY_TIMEOUT_S)
         try:
             return [task_id for (task_id,) in connection.execute(sql, (*map(str, states), f"{beginning}*", limit))]
         finally:

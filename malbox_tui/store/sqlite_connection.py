@@ -14,6 +14,8 @@ from typing import TypeVar
 
 import aiosqlite
 
+from malbox_tui.store.read_only import read_only
+
 T = TypeVar("T")
 
 BUSY_TIMEOUT_MS = 5000
@@ -35,11 +37,7 @@ async def connect_to_write(path: Path) -> Connection:
 
 async def connect_to_read(path: Path) -> Connection:
     """A connection that can't write."""
-    return await _connected(lambda: _read_only(path))
-
-
-def _read_only(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
+    return await _connected(lambda: read_only(path))
 
 
 async def _connected(connector: Callable[[], sqlite3.Connection]) -> Connection:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -248,6 +249,36 @@ def test_a_folder_that_another_process_works_on_is_left_alone(malbox: CommandLin
         assert malbox.states() == {1: "pending"}, "looking goes on"
     finally:
         lock.close()
+
+
+def test_a_folder_that_nobody_can_write_is_looked_at_and_changing_it_is_refused_in_words(malbox: CommandLine) -> None:
+    malbox.submit("a", "b")
+    with read_only(malbox.data):
+        for words in (["tasks"], ["task", 1], ["stats"], ["actions"], ["events"]):
+            assert malbox(*words, "--json").code == 0, words
+        assert malbox.states() == {1: "pending", 2: "pending"}
+        for words in (["cancel", 1], ["submit", malbox.sample("c")], ["serve"]):
+            said = malbox(*words)
+            assert (said.code, "can't be written" in said.err, "choose another" in said.err) == (2, True, True)
+    assert malbox.states() == {1: "pending", 2: "pending"}
+
+
+@contextmanager
+def read_only(folder: Path) -> Iterator[None]:
+    """Root may write wherever the mode says that nobody may; on a disk that is mounted so it can't."""
+    if os.getuid():
+        folder.chmod(0o500)
+        (folder / "logs").chmod(0o500)
+        yield
+        folder.chmod(0o700)
+        (folder / "logs").chmod(0o700)
+        return
+    subprocess.run(["mount", "--bind", folder, folder], check=True)
+    try:
+        subprocess.run(["mount", "-o", "remount,ro,bind", folder], check=True)
+        yield
+    finally:
+        subprocess.run(["umount", folder], check=True)
 
 
 def test_a_socket_that_a_dead_server_left_is_no_engine(malbox: CommandLine) -> None:
