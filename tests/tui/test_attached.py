@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -24,6 +23,7 @@ from malbox_tui.tui.glyphs import tone
 from malbox_tui.tui.header import header_line
 from malbox_tui.tui.moment import Moment
 from malbox_tui.tui.screens.dialogs import Question
+from tests.tui.playing import until
 from tests.tui.scripted import (
     ENGINE_ID,
     NOW,
@@ -52,12 +52,6 @@ async def attached(*, read_only: bool = False, **around: Any) -> AsyncIterator[P
     async with app.run_test(size=(120, 40), notifications=True) as pilot:
         await until(pilot, lambda: app.picture.overview is not None and app.dashboard.tasks.total == 3)
         yield app, pilot, client, way
-
-
-async def until(pilot: Pilot[ShutdownMode], condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(60):
-        while not condition():
-            await pilot.pause()
 
 
 async def frame(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
