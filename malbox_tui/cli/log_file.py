@@ -5,9 +5,11 @@ from __future__ import annotations
 import logging
 import os
 import threading
+from contextlib import suppress
 from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
+from typing import TextIO
 
 from malbox_tui.cli.text import sentence
 from malbox_tui.config.folders import DataFolders
@@ -21,7 +23,10 @@ _KEPT_FILES = 3
 
 
 class PrivateFile(RotatingFileHandler):
-    """For the owner alone: it holds names. That it can't be written is nothing to disturb the terminal for."""
+    """For the owner alone: it holds names. That it can't be written is nothing to disturb the terminal for.
+
+    One that was moved or removed, by logrotate or by another process that logs to the same, is begun anew.
+    """
 
     @classmethod
     def at(cls, path: Path) -> PrivateFile:
@@ -32,10 +37,28 @@ class PrivateFile(RotatingFileHandler):
             problem = f"The log file {shown_path(path)} can't be written: {exc.strerror or exc}."
             raise StoreError(f"{problem} Make it writable, or choose another folder with --data-dir.") from exc
 
+    def emit(self, record: logging.LogRecord) -> None:
+        """See `logging.Handler`."""
+        if self.stream is not None and not self._leads_to(self.stream):
+            with suppress(OSError):  # what it could not write before is lost with it
+                self.stream.close()
+            self.stream = None  # logging's own sign for one that is opened when it is needed
+        super().emit(record)
+
+    def _leads_to(self, stream: TextIO) -> bool:
+        """Whether who opens the path gets what is written to `stream`. True too when it can't be told."""
+        try:
+            return os.path.samestat(Path(self.baseFilename).stat(), os.fstat(stream.fileno()))
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True
+
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's name
         """The record is lost."""
 
     def _open(self) -> TextIOWrapper:
+        Path(self.baseFilename).parent.mkdir(mode=0o700, exist_ok=True)
         return open(self.baseFilename, "a", encoding=self.encoding, errors=self.errors, opener=_for_the_owner)
 
 

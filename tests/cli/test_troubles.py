@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import errno
 import logging
 import os
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from malbox_tui.cli import log_file
 from malbox_tui.cli.log_file import log_to_file
+from malbox_tui.cli.service_log import log_as_json
 from malbox_tui.cli.troubles import REPEAT_S, troubles_told
 from malbox_tui.config.folders import DataFolders
 
@@ -53,17 +55,43 @@ def test_a_trouble_is_told_when_it_comes_up_and_again_while_it_lasts() -> None:
 
 
 def test_a_log_that_cannot_be_written_prints_nothing(folders: DataFolders, capsys: pytest.CaptureFixture[str]) -> None:
+    (folders.logs / "malbox-tui.log").symlink_to("/dev/full")
     log_to_file(folders, "info")
-    (handler,) = logging.getLogger().handlers
-    assert isinstance(handler, logging.StreamHandler)
-    full = os.open("/dev/full", os.O_WRONLY)
-    os.dup2(full, handler.stream.fileno())
-    os.close(full)
-    with pytest.raises(OSError, match=os.strerror(errno.ENOSPC)):
-        os.write(handler.stream.fileno(), b"it is full")
     log.warning("the disk is full")
     log.warning("it still is")
     assert capsys.readouterr() == ("", "")
+    (folders.logs / "malbox-tui.log").unlink()
+    log.warning("there is room")
+    assert "there is room" in (folders.logs / "malbox-tui.log").read_text()
+
+
+@pytest.mark.parametrize("begin", [log_to_file, log_as_json])
+def test_a_log_that_was_moved_or_removed_is_begun_anew(folders: DataFolders, begin: Callable[[DataFolders, str], None]) -> None:
+    begin(folders, "info")
+    log.info("first")
+    (path,) = folders.logs.iterdir()
+    path.rename(folders.root / "moved")
+    log.info("second")
+    assert ("first" in (folders.root / "moved").read_text(), "second" in path.read_text()) == (True, True)
+    path.unlink()
+    log.info("third")
+    assert ("second" in path.read_text(), "third" in path.read_text()) == (False, True)
+    shutil.rmtree(folders.logs)
+    log.info("fourth")
+    assert ("fourth" in path.read_text(), path.stat().st_mode & 0o777) == (True, 0o600)
+
+
+def test_a_log_that_two_write_is_rotated_for_both(folders: DataFolders, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_file, "_MAX_BYTES", 1000)
+    ours, theirs = (log_file.PrivateFile.at(folders.logs / "log") for _ in range(2))
+    for number in range(40):
+        for who, handler in (("ours", ours), ("theirs", theirs)):
+            handler.emit(logging.makeLogRecord({"msg": f"{number} {who} {'.' * 50}"}))
+    ours.close()
+    theirs.close()
+    kept = [line.split()[:2] for path in sorted(folders.logs.iterdir(), reverse=True) for line in path.read_text().splitlines()]
+    assert len(list(folders.logs.iterdir())) == 4
+    assert kept == [[str(number), who] for number in range(40) for who in ("ours", "theirs")][-len(kept) :]
 
 
 def test_the_log_is_the_owners_alone_whatever_the_umask(folders: DataFolders) -> None:
