@@ -39,6 +39,11 @@ DAEMON_S = 40.0
 """How much longer than the guest the hypervisor may take: a daemon that is frozen or starts anew is not the guest's fault."""
 
 
+BROKEN = "QEMU guest agent is not available due to an error"
+"""What libvirt answers for a line that it holds for broken, without asking the guest."""
+_NO_REQUEST = "{"
+"""libvirt looks at the line before it reads the request, and refuses this one before it reaches the guest."""
+
 NOT_CONNECTED = "QEMU guest agent is not connected"
 """What libvirt answers for a moment when its daemon started anew. The guest has got nothing then, so it is asked again."""
 LOOK_AGAIN_S = 0.1
@@ -73,6 +78,16 @@ async def ask(link: Link, machine: MachineSpec, request: str, limit_s: float) ->
         raise GuestUnreachable(machine.name, f"{lost}{refusal.words}") from refusal
     except MachineMissing as error:
         raise GuestUnreachable(machine.name, error.problem) from error
+
+
+def is_line_broken(domain: Any) -> bool:
+    """Whether libvirt would ask the guest nothing, whatever its agent does. Runs in a thread; the guest is not asked."""
+    libvirt = libvirt_module()
+    try:
+        qemu_module().qemuAgentCommand(domain, _NO_REQUEST, 1, 0)
+    except libvirt.libvirtError as error:
+        return BROKEN in refusal_of(error).words
+    return False
 
 
 def _ask(connection: Any, machine: MachineSpec, request: str, seconds: int) -> str:

@@ -1,9 +1,15 @@
-"""A domain back at its snapshot, running. Runs in threads, with an open connection."""
+"""A domain back at its snapshot, running. Runs in threads, with an open connection.
+
+libvirt holds an agent's line for broken when a process of QEMU died while its agent had a request unanswered, and forgets that only
+with the next end of the domain: until then it asks the guest nothing, whatever state that is in. So a machine that comes back with a
+broken line is switched off and brought back once more.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
+from malbox_tui.machinery.agent import is_line_broken
 from malbox_tui.machinery.binding import libvirt_module
 from malbox_tui.machinery.domains import find_domain, find_snapshot
 from malbox_tui.machinery.line import is_alive
@@ -24,6 +30,13 @@ def clean_xml(connection: Any, machine: MachineSpec) -> str:
 
 def revert(connection: Any, machine: MachineSpec) -> None:
     """Raises `MachineMissing`, `MachineMisconfigured`, `MachineError`; the domain is then at whatever libvirt left it at."""
+    _bring_back(connection, machine)
+    if machine.channel == "qga" and is_line_broken(find_domain(connection, machine)):
+        switch_off(connection, machine)
+        _bring_back(connection, machine)
+
+
+def _bring_back(connection: Any, machine: MachineSpec) -> None:
     libvirt = libvirt_module()
     domain = find_domain(connection, machine)
     if is_saved_image(machine):

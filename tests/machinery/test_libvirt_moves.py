@@ -105,6 +105,40 @@ async def test_a_revert_that_libvirt_calls_risky_is_forced_on_a_machine_that_is_
     assert flags_seen == [(running, True), (running | force, False)]
 
 
+@pytest.mark.parametrize(
+    ("words", "running_at_reverts"),
+    [
+        ("Guest agent is not responding: QEMU guest agent is not available due to an error", [True, False]),
+        ("Guest agent is not responding: QEMU guest agent is not connected", [True]),
+        ("internal error: cannot parse json {: parse error: premature EOF", [True]),
+    ],
+)
+async def test_a_machine_whose_agent_libvirt_holds_for_broken_is_switched_off_and_reverted_once_more(
+    provider: LibvirtProvider,
+    host: str,
+    monkeypatch: pytest.MonkeyPatch,
+    libvirt_error: Callable[[int, str], Exception],
+    words: str,
+    running_at_reverts: list[bool],
+) -> None:
+    import libvirt_qemu
+
+    found: list[bool] = []
+
+    def see(real: Callable[..., Any], domain: Any, *args: Any) -> None:
+        found.append(bool(domain.isActive()))
+        real(domain, *args)
+
+    def answer(*_: object) -> str:
+        raise libvirt_error(86, words)
+
+    wrapped(monkeypatch, "revertToSnapshot", see)
+    monkeypatch.setattr(libvirt_qemu, "qemuAgentCommand", answer)
+    await provider.revert(machine_at(host, "up"))
+    assert found == running_at_reverts
+    assert await provider.power(machine_at(host, "up")) is PowerState.RUNNING
+
+
 async def test_a_process_that_does_not_end_by_itself_is_killed(
     provider: LibvirtProvider, host: str, monkeypatch: pytest.MonkeyPatch, libvirt_error: Callable[[int, str], Exception]
 ) -> None:

@@ -179,6 +179,19 @@ async def test_a_hypervisor_process_that_is_killed_is_a_failure(bench: Bench) ->
     await bench.up()
 
 
+async def test_a_machine_whose_process_died_under_a_request_to_its_agent_answers_after_the_next_revert(bench: Bench) -> None:
+    await bench.up()
+    bench.rig.suspend_guest("lin-1")
+    with pytest.raises(GuestUnreachable):
+        await bench.provider.ask(bench.machine, '{"execute":"guest-ping"}', 1)
+    async with asyncio.TaskGroup() as ending:
+        ending.create_task(bench.libvirt(lambda connection: connection.lookupByName("lin-1").destroy()))
+        await bench.off_loop(lambda: bench.rig.wait_for_end_of_suspended("lin-1"))
+        bench.rig.kill_guest("lin-1")
+    async with asyncio.timeout(LIMIT_S / 4):
+        await bench.up()
+
+
 async def test_a_daemon_that_is_killed_and_starts_anew_in_mid_run_is_no_downfall(bench: Bench) -> None:
     await bench.up()
     await bench.begin("sleep 1000")
