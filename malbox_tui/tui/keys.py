@@ -183,16 +183,53 @@ TASK_SCREEN: tuple[Key, ...] = (
     Key("task.back", "escape,backspace", "app.back", "esc", "back", "Back to where one came from"),
     Key("task.cancel_here", "c", "app.cancel_task", "c", "cancel", "Cancel this task (asks first)"),
     Key("task.retry_here", "r", "app.retry_task", "r", "retry", "Analyse this content again, as a new task"),
+    Key("task.report", "v", "screen.report", "v", "report", "The reports whole: long tables and trees scroll"),
+    Key(
+        "task.export",
+        "o",
+        "screen.export",
+        "o",
+        "export",
+        "Write the report to a file: a page, Markdown or JSON, as its name ends",
+    ),
     Key("task.earlier_picture", "left", "screen.picture(-1)", "←", "", "The screenshot before the one that is shown"),
     Key("task.later_picture", "right", "screen.picture(1)", "→", "", "The screenshot after it"),
 )
 """What works on the screen of one task, besides scrolling."""
+
+REPORT: tuple[Key, ...] = (
+    Key("report.up", "up,k", "by(-1)", "↑", "", "Up a line (also k)"),
+    Key("report.down", "down,j", "by(1)", "↓", "", "Down a line (also j)"),
+    Key("report.page_up", "pageup", "by_page(-1)", "page up", "", "Up a page"),
+    Key("report.page_down", "pagedown,space", "by_page(1)", "page down", "", "Down a page (also space)"),
+    Key("report.first", "home,g", "edge(-1)", "home", "", "To the beginning (also g)"),
+    Key("report.last", "end,G", "edge(1)", "end", "", "To the end (also G)"),
+    Key("report.left", "left,h", "pan(-1)", "←", "", "Show what is further to the left (also h)"),
+    Key("report.right", "right,l", "pan(1)", "→", "", "Show what is further to the right (also l)"),
+    Key("report.next", "n,tab", "title(1)", "n", "next", "To the next title (also tab)"),
+    Key("report.previous", "N,shift+tab", "title(-1)", "N", "previous", "To the title before (also shift+tab)"),
+)
+"""Moving in reports."""
+
+REPORT_SCREEN: tuple[Key, ...] = (
+    Key("report.back", "escape,backspace", "screen.back", "esc", "back", "Back to the task"),
+    Key(
+        "report.export",
+        "o",
+        "screen.export",
+        "o",
+        "export",
+        "Write the report to a file: a page, Markdown or JSON, as its name ends",
+    ),
+)
+"""What works on the screen of a task's reports, besides moving."""
 
 GROUPS: tuple[tuple[str, tuple[Key, ...]], ...] = (
     ("Dashboard", DASHBOARD),
     ("Machines", MACHINES),
     ("Lists", TABLE),
     ("One task", TASK_SCREEN),
+    ("Reports", (*REPORT_SCREEN, *REPORT)),
     ("One machine", MACHINE_SCREEN),
     ("Everywhere", EVERYWHERE),
 )
@@ -200,6 +237,7 @@ GROUPS: tuple[tuple[str, tuple[Key, ...]], ...] = (
 
 YIELDING = (
     "screen.machines",
+    "title(-1)",
     "app.pause",
     "app.retry_task",
     "app.edit_machine",

@@ -1,212 +1,226 @@
-"""A plugin's report as lines of text. Every block of Malbox's has a form here; what is none of them is shown as JSON.
+"""A plugin's report as lines of text. They are made when they are seen: of a table of a hundred thousand rows, those on the screen.
 
-Reports come from code that parsed hostile bytes: everything in them may be of the wrong type, and every text is escaped.
+Reports come from code that parsed hostile bytes: every text in them is escaped here, and none is markup.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
-from collections.abc import Callable, Iterable
-from typing import Any
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, islice
 
-import msgspec
+from rich.cells import cell_len
 from rich.text import Text
 
-from malbox_tui.model.report import PluginRun
+from malbox_tui.model.sample import visible
+from malbox_tui.reports.blocks import elements_of
+from malbox_tui.reports.elements import (
+    Code,
+    Dump,
+    Element,
+    Heading,
+    Note,
+    Paragraph,
+    Pointer,
+    Problem,
+    Rule,
+    Said,
+    Table,
+    Tree,
+    dump_row,
+    dump_rows,
+)
+from malbox_tui.reports.gathering import PluginReport
+from malbox_tui.tui.columns import verdict_cell
 from malbox_tui.tui.moment import Moment
 from malbox_tui.tui.task_page import heading, of_what
-from malbox_tui.tui.text import fit, joined_cells, plain, shown
+from malbox_tui.tui.text import counted, fit, joined_cells, plain, sentence, shown, wrapped
 
-MAX_LINES = 2000
-MAX_CELL = 40
+PREVIEW_LINES = 100
+"""So much of a report is shown on the page of its task."""
+MAX_PROSE_CHARACTERS = 50_000
+MAX_CELL = 60
+"""The widest column but the last one of a table."""
+MAX_LAST_CELL = 2_000
+MEASURED_ROWS = 500
+"""The widths of a table's columns follow from so many of its first rows."""
+RULE_CELLS = 40
 _INDENT = "  "
 
-
-def report_lines(run: PluginRun, content: bytes, moment: Moment) -> list[Text]:
-    """The report's parts in order; a report that can't be read says so."""
-    title = heading(f"Report of {of_what(f'{run.name} {run.version}', run)}", moment)
-    try:
-        report = msgspec.json.decode(content)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return [plain(""), title, plain("It can't be read, or is too large to be shown here.", moment.tone("late"))]
-    lines = [plain(""), title, *_of_report(_mapping(report), moment)]
-    if len(lines) > MAX_LINES:
-        lines[MAX_LINES:] = [plain(f"… and {len(lines) - MAX_LINES} more lines", moment.tone("muted"))]
-    return lines
+_NOTE_TONES = {"info": "accent", "success": "good", "warn": "late", "error": "bad"}
 
 
-def _of_report(report: dict[str, Any], moment: Moment) -> Iterable[Text]:
-    if summary := report.get("summary"):
-        yield from _wrapped(summary, "")
-    for indicator in map(_mapping, _list(report.get("indicators"))):
-        yield _pair(_text(indicator.get("kind")), _text(indicator.get("value")), moment, _text(indicator.get("context")))
-    for technique in map(_mapping, _list(report.get("ttps"))):
-        yield _pair(_text(technique.get("id")), _text(technique.get("name")), moment, _text(technique.get("evidence")))
-    for section in map(_mapping, _list(report.get("sections"))):
-        yield plain("")
-        yield shown(_text(section.get("title")), "bold")
-        for block in map(_mapping, _list(section.get("blocks"))):
-            yield from _of_block(block, moment)
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Some lines, each made by its number. `title`: what they begin, as a place to go to; empty: nothing."""
+
+    count: int
+    make: Callable[[int], Text]
+    title: str = ""
 
 
-def _of_block(block: dict[str, Any], moment: Moment) -> Iterable[Text]:
-    form = _BLOCKS.get(_text(block.get("type")))
-    try:
-        return list(form(block, moment) if form is not None else _json(block, moment))
-    except (ValueError, TypeError, RecursionError):
-        return [plain("a block that can't be shown", moment.tone("late"))]
+class ReportLines:
+    """Pieces one below the other, as one list of lines."""
+
+    def __init__(self, pieces: Iterable[Piece]) -> None:
+        self._pieces = [piece for piece in pieces if piece.count]
+        self._ends = list(accumulate(piece.count for piece in self._pieces))
+
+    @property
+    def count(self) -> int:
+        """How many lines there are."""
+        return self._ends[-1] if self._ends else 0
+
+    def line(self, index: int) -> Text:
+        """One line, whole."""
+        place = bisect_right(self._ends, index)
+        piece = self._pieces[place]
+        return piece.make(index - self._ends[place] + piece.count)
+
+    def titles(self) -> list[int]:
+        """The lines that are places to go to, in order."""
+        return [end - piece.count for piece, end in zip(self._pieces, self._ends, strict=True) if piece.title]
+
+    def title_at(self, index: int) -> str:
+        """What the line belongs to: the last title at it or before it; empty before the first."""
+        places = [place for place, piece in enumerate(self._pieces) if piece.title]
+        starts = [self._ends[place] - self._pieces[place].count for place in places]
+        found = bisect_right(starts, index)
+        return self._pieces[places[found - 1]].title if found else ""
 
 
-def _markdown(block: dict[str, Any], moment: Moment) -> Iterable[Text]:
-    return _wrapped(block.get("text"), "")
+def report_pieces(report: PluginReport, moment: Moment, width: int) -> Iterator[Piece]:
+    """A report whole; prose in lines of `width` cells, tables and code as wide as they are."""
+    run = report.run
+    title = heading(of_what(f"Report of {run.name} {run.version}", run), moment)
+    yield _lines([plain("")])
+    yield _lines([title], title=title.plain)
+    if run.verdict is not None:
+        yield _lines([verdict_cell(run.verdict, moment)])
+    if report.content is None:
+        yield _lines([sentence(report.problem, moment.tone("late"))])
+        return
+    was_table = False
+    for element in elements_of(report.content):
+        is_table = isinstance(element, Table)
+        if was_table and is_table:
+            yield _lines([plain("")])
+        was_table = is_table
+        yield from pieces_of(element, moment, width)
 
 
-def _callout(block: dict[str, Any], moment: Moment) -> Iterable[Text]:
-    level = _text(block.get("level"))
-    tones = {"info": "accent", "success": "good", "warn": "late", "error": "bad"}
-    lines = list(_wrapped(block.get("text"), _INDENT))
-    return [shown(f"[{level}]", moment.tone(tones.get(level, "muted"))), *lines]
+def preview_lines(report: PluginReport, moment: Moment, width: int) -> list[Text]:
+    """The beginning of a report."""
+    lines = ReportLines(report_pieces(report, moment, width))
+    shown_lines = [_cut(lines.line(index), width) for index in range(min(lines.count, PREVIEW_LINES))]
+    if (more := lines.count - PREVIEW_LINES) > 0:
+        shown_lines.append(plain(f"… and {counted(more, 'more line')}: v shows all of it", moment.tone("muted")))
+    return shown_lines
 
 
-def _heading(block: dict[str, Any], moment: Moment) -> Iterable[Text]:
-    return [shown(_text(block.get("text")), "bold")]
+def pieces_of(element: Element, moment: Moment, width: int) -> Iterator[Piece]:
+    """The lines of one element."""
+    match element:
+        case Heading():
+            yield _lines([plain("")])
+            text = sentence(element.text, "bold") if element.is_safe else shown(element.text, "bold")
+            yield _lines([text], title=text.plain)
+        case Paragraph():
+            yield _lines(_prose(element.text, width))
+        case Said():
+            yield _lines([line for said in element.sentences for line in _wrapped(sentence(said).plain, width)])
+        case Note():
+            tone = moment.tone(_NOTE_TONES.get(element.level, "muted"))
+            head = joined_cells([plain("▌", tone), shown(element.level, f"bold {tone}")])
+            body = _prose(element.text, width - 2)
+            yield _lines([head, *(joined_cells([plain("▌", tone), line]) for line in body)])
+        case Rule():
+            yield _lines([plain("─" * min(RULE_CELLS, max(1, width)), moment.tone("muted"))])
+        case Table():
+            yield _table(element, moment)
+        case Code():
+            lines = element.text.splitlines()
+            yield Piece(len(lines), lambda index: shown(_INDENT + lines[index]))
+        case Dump():
+            yield Piece(dump_rows(element.content), lambda index: _dump_line(element, index, moment))
+        case Tree():
+            yield Piece(len(element.nodes), lambda index: _node(*element.nodes[index], moment))
+        case Pointer():
+            yield _lines([_pointer(element, moment)])
+        case Problem():
+            yield _lines([sentence(element.text, moment.tone("late"))])
 
 
-def _divider(block: dict[str, Any], moment: Moment) -> Iterable[Text]:
-    return [plain("─" * 40, moment.tone("muted"))]
+def panned(line: Text, cells: int) -> Text:
+    """`line` without its first `cells` cells; a wide character that is cut leaves a space."""
+    if cells <= 0:
+        return line
+    passed = 0
+    for place, char in enumerate(line.plain):
+        if passed >= cells:
+            rest = line[place:]
+            return joined_cells([plain(" " * (passed - cells)), rest], "") if passed > cells else rest
+        passed += cell_len(char)
+    return plain("")
 
 
-def _kv(block: dict[str, Any], moment: Moment) -> Iterable[Text]:
-    pairs = map(_mapping, _list(block.get("pairs")))
-    return [_pair(_text(pair.get("key")), _text(pair.get("value")), moment) for pair in pairs]
+def _lines(lines: Sequence[Text], title: str = "") -> Piece:
+    return Piece(len(lines), lambda index: lines[index], title)
 
 
-def _table(block: dict[str, Any], moment: Moment) -> Iterable[Text]:
-    columns = [_mapping(column) for column in _list(block.get("columns"))]
-    keys = [_text(column.get("key")) for column in columns]
-    titles = [shown(_text(column.get("label")), "bold") for column in columns]
-    rows = [[shown(_text(_mapping(row).get(key))) for key in keys] for row in _list(block.get("rows"))]
-    widths = [min(MAX_CELL, max((cell.cell_len for cell in column), default=1)) for column in zip(titles, *rows, strict=True)]
-    return [joined_cells([fit(cell, width) for cell, width in zip(row, widths, strict=True)], "  ") for row in [titles, *rows]]
+def _prose(text: str, width: int) -> list[Text]:
+    cut = len(text) > MAX_PROSE_CHARACTERS
+    lines = [line for raw in text[:MAX_PROSE_CHARACTERS].splitlines() for line in _wrapped(visible(raw), width)]
+    return [*lines, plain(f"… and {len(text) - MAX_PROSE_CHARACTERS} more characters")] if cut else lines
 
 
-def _code(block: dict[str, Any], moment: Moment) -> Iterable[Text]:
-    return [shown(_INDENT + line) for line in _text(block.get("text")).splitlines()]
+def _wrapped(text: str, width: int) -> list[Text]:
+    return [plain(line) for line in wrapped(text, max(width, 2), len(text) + 1)]
 
 
-def _json(block: dict[str, Any], moment: Moment) -> Iterable[Text]:
-    value = block.get("data", block)
-    return [shown(_INDENT + line) for line in msgspec.json.format(msgspec.json.encode(value), indent=2).decode().splitlines()]
+def _table(table: Table, moment: Moment) -> Piece:
+    """Titles, if it has any, and rows; each column as wide as the first rows are."""
+    columns = max(len(table.titles), max((len(row) for row in table.rows), default=0))
+    widths = [0] * columns
+    for row in islice((table.titles, *table.rows[:MEASURED_ROWS]), MEASURED_ROWS + 1):
+        for place, cell in enumerate(row):
+            most = MAX_CELL if place < columns - 1 else MAX_LAST_CELL
+            widths[place] = max(widths[place], min(most, cell_len(visible(cell[: MAX_LAST_CELL + 1]))))
+    heads = 1 if table.titles else 0
+
+    def make(index: int) -> Text:
+        row = table.titles if index < heads else table.rows[index - heads]
+        style = f"bold {moment.tone('muted')}" if index < heads else ""
+        first = moment.tone("muted") if not heads else style
+        texts = [_cell(cell, first if not place else style, table.is_safe) for place, cell in enumerate(row)]
+        return joined_cells([fit(text, cells) for text, cells in zip(texts, widths, strict=False)], "  ")
+
+    return Piece(heads + len(table.rows), make)
 
 
-def _hex(block: dict[str, Any], moment: Moment) -> Iterable[Text]:
-    try:
-        data = base64.b64decode(_text(block.get("bytes_b64", block.get("bytes"))), validate=True)
-    except (binascii.Error, ValueError):
-        return [plain("bytes that can't be read", moment.tone("late"))]
-    offset = block.get("offset") if isinstance(block.get("offset"), int) else 0
-    lines = []
-    for start in range(0, len(data), 16):
-        row = data[start : start + 16]
-        letters = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in row)
-        line = plain(f"{(offset or 0) + start:08x}  ", moment.tone("muted"))
-        line.append(f"{row.hex(' '):<48} {letters}")
-        lines.append(line)
-    return lines
+def _cell(cell: str, style: str, is_safe: bool) -> Text:
+    text = cell[: MAX_LAST_CELL + 1]
+    return sentence(text, style) if is_safe else shown(text, style)
 
 
-def _image(block: dict[str, Any], moment: Moment) -> Iterable[Text]:
-    return [_pair("image", _text(block.get("artifact")), moment, _text(block.get("caption")))]
+def _dump_line(dump: Dump, index: int, moment: Moment) -> Text:
+    offset, content, letters = dump_row(dump, index)
+    return joined_cells([plain(offset, moment.tone("muted")), plain(content), plain(letters, moment.tone("accent"))], "  ")
 
 
-def _download(block: dict[str, Any], moment: Moment) -> Iterable[Text]:
-    return [_pair("result", _text(block.get("artifact")), moment, _text(block.get("label")))]
+def _node(depth: int, label: str, more: str, moment: Moment) -> Text:
+    branch = plain(f"{_INDENT * (depth - 1)}└ " if depth else "", moment.tone("muted"))
+    parts = [branch, shown(label)]
+    if more:
+        parts += [plain("  "), shown(more, moment.tone("muted"))]
+    return joined_cells(parts, "")
 
 
-def _iocs(block: dict[str, Any], moment: Moment) -> Iterable[Text]:
-    items = map(_mapping, _list(block.get("items")))
-    return [_pair(_text(item.get("kind")), _text(item.get("value")), moment, _text(item.get("context"))) for item in items]
+def _pointer(pointer: Pointer, moment: Moment) -> Text:
+    caption = [shown(pointer.caption, moment.tone("muted"))] if pointer.caption else []
+    return joined_cells([plain(pointer.what, moment.tone("muted")), shown(pointer.name), *caption], "  ")
 
 
-def _ttps(block: dict[str, Any], moment: Moment) -> Iterable[Text]:
-    items = map(_mapping, _list(block.get("items")))
-    return [_pair(_text(item.get("id")), _text(item.get("name")), moment, _text(item.get("evidence"))) for item in items]
-
-
-def _tree(block: dict[str, Any], moment: Moment) -> Iterable[Text]:
-    lines: list[Text] = []
-    waiting = [(node, 0) for node in reversed(_list(block.get("nodes")))]
-    while waiting and len(lines) < MAX_LINES:
-        node, depth = waiting.pop()
-        lines.append(shown(_INDENT * min(depth, 20) + _text(_mapping(node).get("label"))))
-        waiting += [(child, depth + 1) for child in reversed(_list(_mapping(node).get("children")))]
-    return lines
-
-
-def _timeline(block: dict[str, Any], moment: Moment) -> Iterable[Text]:
-    events = map(_mapping, _list(block.get("events")))
-    return [_pair(_text(event.get("ts")), _text(event.get("label")), moment, _text(event.get("severity"))) for event in events]
-
-
-def _graph(block: dict[str, Any], moment: Moment) -> Iterable[Text]:
-    edges = map(_mapping, _list(block.get("edges")))
-    names = {_text(node.get("id")): _text(node.get("label")) for node in map(_mapping, _list(block.get("nodes")))}
-    lines = []
-    for edge in edges:
-        ends = [_text(edge.get(key)) for key in ("from", "to")]
-        lines.append(shown(f"{names.get(ends[0], ends[0])} → {names.get(ends[1], ends[1])}  {_text(edge.get('label'))}".rstrip()))
-    return lines or [shown(label) for label in names.values()]
-
-
-_BLOCKS: dict[str, Callable[[dict[str, Any], Moment], Iterable[Text]]] = {
-    "markdown": _markdown,
-    "callout": _callout,
-    "heading": _heading,
-    "divider": _divider,
-    "kv": _kv,
-    "table": _table,
-    "code": _code,
-    "json": _json,
-    "hex": _hex,
-    "image": _image,
-    "download": _download,
-    "iocs": _iocs,
-    "ttps": _ttps,
-    "tree": _tree,
-    "timeline": _timeline,
-    "graph": _graph,
-}
-
-
-def _pair(key: str, value: str, moment: Moment, note: str = "") -> Text:
-    line = fit(shown(key, moment.tone("muted")), 16)
-    line.append(" ")
-    line.append_text(shown(value))
-    if note:
-        line.append("  ")
-        line.append_text(shown(note, moment.tone("muted")))
-    return line
-
-
-def _wrapped(value: object, indent: str) -> Iterable[Text]:
-    for line in _text(value).splitlines():
-        text = shown(indent + line)
-        text.no_wrap = False
-        yield text
-
-
-def _text(value: object) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return value
-    return msgspec.json.encode(value).decode("utf-8", "replace")
-
-
-def _mapping(value: object) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _list(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []
+def _cut(line: Text, width: int) -> Text:
+    return fit(line, width) if line.cell_len > width else line

@@ -19,18 +19,20 @@ from malbox_tui.model.queries import TaskFilter, TaskQuery, TaskRecord
 from malbox_tui.model.report import REPORT_RESULT, PluginRun, ResultRef
 from malbox_tui.model.task import Task, TaskState
 from malbox_tui.ports import Client
+from malbox_tui.reports.gathering import read_report
 from malbox_tui.tui import keys
 from malbox_tui.tui.countdown import countdown_in
 from malbox_tui.tui.live import LivePicture
 from malbox_tui.tui.moment import Moment
 from malbox_tui.tui.pictures import Gallery, screenshots
-from malbox_tui.tui.report_page import report_lines
+from malbox_tui.tui.report_page import preview_lines
+from malbox_tui.tui.screens.exporting import ask_where
+from malbox_tui.tui.screens.report import ReportScreen
 from malbox_tui.tui.task_page import MAX_LOG_BYTES, AtWork, in_order, log_lines, of_what, task_lines, unreadable_lines
 from malbox_tui.tui.text import clock_time
 from malbox_tui.tui.widgets.key_bar import KeyBar
 from malbox_tui.tui.widgets.picture_view import PictureView
 
-MAX_REPORT_BYTES = 1024 * 1024
 LOG_RESULT = "log"
 MARGIN_CELLS = 4
 """What the page's padding and its scroll bar take."""
@@ -45,6 +47,22 @@ class _Screenshot:
 
     result: ResultRef | None
     words: str
+
+
+class _Shown:
+    """The lines of a result, made anew for another width or theme alone."""
+
+    def __init__(self, make: Callable[[Moment, int], list[Text]]) -> None:
+        self._make = make
+        self._made_for: tuple[bool, int] | None = None
+        self._lines: list[Text] = []
+
+    def lines(self, moment: Moment, width: int) -> list[Text]:
+        """In lines of `width` cells."""
+        if self._made_for != (moment.dark, width):
+            self._made_for = (moment.dark, width)
+            self._lines = self._make(moment, width)
+        return self._lines
 
 
 class TaskScreen(Screen[None]):
@@ -71,8 +89,8 @@ class TaskScreen(Screen[None]):
         self._moment = moment
         self._clock = clock
         self._record: TaskRecord | None = None
-        self._read: dict[str, list[Text]] = {}
-        """The lines of each result that was read, by its path: results never change."""
+        self._read: dict[str, _Shown] = {}
+        """What is shown of each result that was read, by its path: results never change."""
         self._page = Static(id="task-page")
         self._view = PictureView(gallery, moment, id="task-picture")
         self._reports = Static(id="task-reports")
@@ -103,7 +121,19 @@ class TaskScreen(Screen[None]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """See `Screen`: of one screenshot there is no other."""
+        if action in ("report", "export"):
+            return self._record is not None and self._record.task.state.is_final
         return action != "picture" or len(self._kept()) > 1
+
+    def action_report(self) -> None:
+        """The reports whole."""
+        if self._record is not None:
+            self.app.push_screen(ReportScreen(self._record, self._client, self._moment))
+
+    def action_export(self) -> None:
+        """Ask for a file, and write the report to it."""
+        if self._record is not None:
+            ask_where(self.app, self._record, self._client)
 
     def action_picture(self, step: int) -> None:
         """Another one of an ended task's screenshots."""
@@ -137,12 +167,14 @@ class TaskScreen(Screen[None]):
         width = self.size.width * 3 // 5 if is_beside else self.size.width
         lines = task_lines(self._record, self._at_work(moment), moment, self._clock, width - MARGIN_CELLS)
         self._page.update(Text("\n").join(lines))
-        reports = [line for run in in_order(self._record.task.plugins) for line in self._of(run)]
+        room = max(2, self.size.width - MARGIN_CELLS)
+        reports = [line for run in in_order(self._record.task.plugins) for line in self._of(run, moment, room)]
         self._reports.update(Text("\n").join(reports))
 
-    def _of(self, run: PluginRun) -> Iterable[Text]:
+    def _of(self, run: PluginRun, moment: Moment, width: int) -> Iterable[Text]:
         for reference in run.results:
-            yield from self._read.get(reference.path, [])
+            if (shown := self._read.get(reference.path)) is not None:
+                yield from shown.lines(moment, width)
 
     def _show_screenshot(self, screenshot: _Screenshot | None) -> bool:
         """Whether there is one, or will be."""
@@ -188,17 +220,18 @@ class TaskScreen(Screen[None]):
         for reference in run.results:
             if reference.name in (REPORT_RESULT, LOG_RESULT) and reference.path not in self._read:
                 with suppress(Disconnected):
-                    self._read[reference.path] = await self._lines_of(run, reference)
+                    self._read[reference.path] = await self._shown_of(run, reference)
 
-    async def _lines_of(self, run: PluginRun, reference: ResultRef) -> list[Text]:
-        is_report = reference.name == REPORT_RESULT
+    async def _shown_of(self, run: PluginRun, reference: ResultRef) -> _Shown:
+        if reference.name == REPORT_RESULT:
+            report = await read_report(self._client.read, run, reference)
+            return _Shown(lambda moment, width: preview_lines(report, moment, width))
         try:
-            content = await self._client.read(reference, MAX_REPORT_BYTES if is_report else MAX_LOG_BYTES)
+            content = await self._client.read(reference, MAX_LOG_BYTES)
         except Disconnected:
             raise
         except MalboxError as error:
-            title = f"{'Report' if is_report else 'Log'} of {of_what(run.name, run)}"
-            return unreadable_lines(title, str(error), self._moment())
-        if is_report:
-            return report_lines(run, content, self._moment())
-        return log_lines(run, content.decode("utf-8", "surrogateescape"), self._moment())
+            title, problem = f"Log of {of_what(run.name, run)}", str(error)
+            return _Shown(lambda moment, width: unreadable_lines(title, problem, moment))
+        log = content.decode("utf-8", "surrogateescape")
+        return _Shown(lambda moment, width: log_lines(run, log, moment))

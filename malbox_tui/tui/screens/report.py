@@ -1,0 +1,72 @@
+"""The reports on one task, whole: long tables and trees scroll."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.screen import Screen
+
+from malbox_tui.model.errors import EngineStopped, MalboxError
+from malbox_tui.model.queries import TaskRecord
+from malbox_tui.ports import Client
+from malbox_tui.reports.gathering import gathered
+from malbox_tui.tui import keys
+from malbox_tui.tui.columns import name_cell
+from malbox_tui.tui.moment import Moment
+from malbox_tui.tui.notices import say
+from malbox_tui.tui.screens.exporting import ask_where
+from malbox_tui.tui.task_page import in_order
+from malbox_tui.tui.text import joined_cells, plain
+from malbox_tui.tui.widgets.key_bar import KeyBar
+from malbox_tui.tui.widgets.report_view import ReportView
+
+
+class ReportScreen(Screen[None]):
+    """What all plugins reported on a task as it was when this was opened."""
+
+    AUTO_FOCUS = "#report"
+    BINDINGS: ClassVar[list[BindingType]] = keys.bindings(keys.REPORT_SCREEN)
+
+    def __init__(self, record: TaskRecord, client: Client, moment: Callable[[], Moment]) -> None:
+        super().__init__()
+        self.record = record
+        self._client = client
+        self._moment = moment
+        self._view = ReportView(moment, self._entitle, id="report")
+
+    def compose(self) -> ComposeResult:
+        """See `Screen`."""
+        yield self._view
+        yield KeyBar()
+
+    def on_mount(self) -> None:
+        """Read them."""
+        self._entitle()
+        self.watch(self.app, "theme", self._view.changed, init=False)
+        self.run_worker(self._read(), name="reports")
+
+    async def _read(self) -> None:
+        try:
+            self._view.show(await gathered(self._client.read, in_order(self.record.task.plugins)))
+        except EngineStopped:
+            return
+        except MalboxError as error:
+            say(self.app, str(error), bad=True)
+        self._entitle()
+
+    async def action_back(self) -> None:
+        """To the task."""
+        await self.app.pop_screen()
+
+    def action_export(self) -> None:
+        """Ask for a file, and write the report to it."""
+        ask_where(self.app, self.record, self._client)
+
+    def _entitle(self) -> None:
+        first, last, total, title = self._view.place
+        name = joined_cells([plain(f"Task {self.record.task.id}"), name_cell(self.record, self._moment())], " · ")
+        self._view.border_title = joined_cells([name, plain(title)], " · ") if title else name
+        self._view.border_subtitle = plain(f"{first}–{last} of {total}")
