@@ -38,6 +38,7 @@ _WORDS = 400
 _Value = TypeVar("_Value")
 _Count = Annotated[int, msgspec.Meta(ge=0, le=2**48)]
 _Number = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+_Nanoseconds = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 class _Answer(msgspec.Struct, Generic[_Value]):
@@ -80,7 +81,8 @@ class ExecStatus(msgspec.Struct, frozen=True):
 
     exited: bool
     code: Annotated[int, msgspec.Meta(ge=-(2**31), le=2**32)] | None = msgspec.field(default=None, name="exitcode")
-    signal: Annotated[int, msgspec.Meta(ge=0, le=1024)] | None = None
+    signal: Annotated[int, msgspec.Meta(ge=-(2**31), le=2**32)] | None = None
+    """Windows has no signals: there it is the status of one that ended with an error's."""
 
 
 class Agent:
@@ -151,7 +153,7 @@ class Agent:
 
     async def time(self) -> float:
         """What the guest's clock says, in seconds since the epoch."""
-        return await self._ask("guest-get-time", int) / 1e9
+        return await self._ask("guest-get-time", _Nanoseconds) / 1e9
 
     async def set_time(self, at: float) -> None:
         """Set the guest's clock, and that of its hardware."""

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import islice
 
-from malbox_tui.guest.system import Argv, Birth, ProcessFacts
-from malbox_tui.ports import GuestFile, GuestProcess
+from malbox_tui.guest.system import PATH_BYTES, Argv, Birth, ProcessFacts, number, process_facts
+from malbox_tui.ports import GuestFile
 
 _SHELL = "/bin/sh"
 
@@ -72,6 +73,7 @@ _LOOK_FOR = r"""
 
 _ZOMBIE_STATES = frozenset({b"Z", b"X", b"x"})
 _COMMAND_CHARS = 4096
+_NAME_BYTES = 64
 _SIGNALS = range(1, 65)
 
 
@@ -119,27 +121,31 @@ class Linux:
         """As `GuestSystem.list`. Other file systems that are mounted below are left out: /proc would be one."""
         return _script(_LIST, told, folder, _word(base), str(limit))
 
-    def files(self, left: bytes, base: str) -> Sequence[GuestFile]:
+    def files(self, left: bytes, base: str, limit: int) -> Sequence[GuestFile]:
         """As `GuestSystem.files`. What of a path is no UTF-8 is kept as by `os.fsdecode`."""
         record = re.compile(rb"(?:\A|\n)" + re.escape(_word(base)).encode() + rb" (\d{1,18}) (-?\d{1,18}) /")
-        found = list(record.finditer(left))
+        found = list(islice(record.finditer(left), limit + 1))
         ends = [later.start() for later in found[1:]]
         if left.endswith(b"\n"):
             ends.append(len(left) - 1)
         return [
-            GuestFile(left[match.end() - 1 : end].decode("utf-8", "surrogateescape"), int(match[1]), float(match[2]))
-            for match, end in zip(found, ends, strict=False)
+            GuestFile(
+                left[match.end() - 1 : min(end, match.end() + PATH_BYTES)].decode("utf-8", "surrogateescape"),
+                int(match[1]),
+                float(match[2]),
+            )
+            for match, end in zip(found[:limit], ends, strict=False)
         ]
 
     def processes(self, told: str, base: str, limit: int) -> Argv:
         """As `GuestSystem.processes`."""
         return _script(_PROCESSES, told, _word(base), str(limit))
 
-    def facts(self, left: bytes, base: str) -> Sequence[ProcessFacts]:
+    def facts(self, left: bytes, base: str, limit: int) -> Sequence[ProcessFacts]:
         """As `GuestSystem.facts`. Those that have ended and are waited for by nobody don't run."""
         word = _word(base).encode()
-        count, *records = left.split(b"\n" + word + b"\n")
-        many = int(count) if count.strip().isdigit() else 0
+        count, *records = left.split(b"\n" + word + b"\n", 2 * limit)
+        many = max(0, min(number(count.strip()) or 0, limit))
         stats, commands = records[:many], records[many:]
         commands += [b""] * (len(stats) - len(commands))
         told = (_facts_of(stat, command) for stat, command in zip(stats, commands, strict=False) if word not in command)
@@ -180,18 +186,17 @@ def _facts_of(stat: bytes, command: bytes) -> ProcessFacts | None:
     """From a line of /proc/PID/stat (proc(5)); None for one that is none, or of a process that has ended."""
     head, _parenthesis, tail = stat.rpartition(b") ")
     pid, _space, name = head.partition(b" (")
-    fields = tail.split()
+    fields = tail.split(None, 20)
     if len(fields) < 20 or fields[0] in _ZOMBIE_STATES:
         return None
-    try:
-        numbers = [int(number) for number in (pid, fields[1], fields[3], fields[19])]
-    except ValueError:
+    process, parent, session, began = (number(word) for word in (pid, fields[1], fields[3], fields[19]))
+    if process is None or parent is None or session is None or began is None:
         return None
     arguments = command.rstrip(b"\0").replace(b"\0", b" ")[:_COMMAND_CHARS]
-    process = GuestProcess(
-        numbers[0],
-        numbers[1] or None,
-        name[:64].decode("utf-8", "backslashreplace"),
+    return process_facts(
+        Birth(process, began),
+        parent,
+        name[:_NAME_BYTES].decode("utf-8", "backslashreplace"),
         arguments.decode("utf-8", "backslashreplace"),
+        session,
     )
-    return ProcessFacts(process, Birth(numbers[0], numbers[3]), numbers[2])

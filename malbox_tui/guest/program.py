@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from malbox_tui.guest.agent import Agent, ExecStatus
 from malbox_tui.guest.pause import patience, pause
-from malbox_tui.guest.system import PENDING, Birth, GuestSystem, ProcessFacts
+from malbox_tui.guest.system import Birth, GuestSystem, ProcessFacts, number
 from malbox_tui.model.errors import GuestRefused, GuestUnreachable, MachineError
 from malbox_tui.ports import GuestEnd, GuestExit
 
@@ -135,7 +135,7 @@ class QgaProgram:
         look_at, is_gone = loop.time() + _LOOK_FOR_IT_S, False
         for seconds in patience(_POLL_S):
             try:
-                code = _number(await _left(self._around, f"{self._base}.code"))
+                code = number((await _left(self._around, f"{self._base}.code")).strip())
                 if code is not None:
                     return self._exited(code)
                 if is_gone:
@@ -215,13 +215,3 @@ async def _ended(agent: Agent, holder: int) -> ExecStatus | None:
     except GuestRefused:
         return None
     return status if status.exited else None
-
-
-def _number(left: bytes) -> int | None:
-    word = left.strip()
-    if not word or word.startswith(PENDING):
-        return None
-    try:
-        return int(word)
-    except ValueError:
-        return None

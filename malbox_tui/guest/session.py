@@ -128,12 +128,12 @@ class QgaSession:
         await self._meet()
         told = self._told()
         left = await self._said(self._system.list(told, folder, self._base, limit), told)
-        return self._system.files(left, self._base)[:limit]
+        return self._system.files(left, self._base, limit)
 
     async def processes(self) -> Sequence[GuestProcess]:
         """As `GuestSession.processes`, without those that run for this conversation alone."""
         await self._meet()
-        return [facts.process for facts in await self.facts()][:PROCESSES]
+        return [facts.process for facts in await self.facts()]
 
     async def set_clock(self, at: float) -> None:
         """As `GuestSession.set_clock`. Raises `GuestRefused` when the guest has another time afterwards."""
@@ -181,7 +181,8 @@ class QgaSession:
     async def facts(self) -> Sequence[ProcessFacts]:
         """All processes but those that run for this conversation alone."""
         told = self._told()
-        return self._system.facts(await self._said(self._system.processes(told, self._base, PROCESSES), told), self._base)
+        left = await self._said(self._system.processes(told, self._base, PROCESSES), told)
+        return self._system.facts(left, self._base, PROCESSES)
 
     async def regain(self) -> GuestEnd | None:
         """After the guest didn't answer, or didn't know what it was asked about: None when it can be asked again, as long as its
@@ -224,21 +225,27 @@ class QgaSession:
     async def _meet(self) -> None:
         """Make sure that the guest is still the same."""
         self._check_open()
-        if self._handle is None:
-            return
-        try:
-            await self._agent.rewind(self._handle)
-            content, _ends = await self._agent.read(self._handle, len(self._word))
-        except GuestRefused:
-            content = b""
-        if content != self._word:
+        if self._handle is not None and not await self._knows_word(self._handle):
             await self._recognise()
+
+    async def _knows_word(self, handle: int) -> bool:
+        """Whether the agent has still the file open in which the word is kept."""
+        try:
+            await self._agent.rewind(handle)
+            return (await self._agent.read(handle, len(self._word)))[0] == self._word
+        except GuestRefused:
+            return False
 
     async def _recognise(self) -> None:
         """Meet the guest again after it, or its agent, may have started anew. Raises `ConversationOver` when it was reverted."""
         boot = await self._boot_now()
-        if boot == self._boot and self._handle is not None and await self._left(self._base) != self._word:
-            raise ConversationOver(self._machine.name, "its guest was reverted, or lost what was kept there for the conversation")
+        if boot == self._boot and self._handle is not None:
+            if await self._knows_word(self._handle):
+                return
+            if await self._left(self._base) != self._word:
+                raise ConversationOver(
+                    self._machine.name, "its guest was reverted, or lost what was kept there for the conversation"
+                )
         self._boot = boot
         try:
             await self._leave_word()

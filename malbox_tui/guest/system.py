@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -13,6 +14,11 @@ Argv = Sequence[str]
 
 PENDING = b"pending"
 """What stands where the exit status of a program will, as long as it runs."""
+
+PATH_BYTES = 32 * 1024
+"""No path of a guest is longer; what is, was made up."""
+
+_NUMBER = re.compile(rb"-?[0-9]{1,18}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,16 +84,16 @@ class GuestSystem(Protocol):
         """Tell of the files in a folder, but for those of `base`."""
         ...
 
-    def files(self, left: bytes, base: str) -> Sequence[GuestFile]:
-        """What `list` told."""
+    def files(self, left: bytes, base: str, limit: int) -> Sequence[GuestFile]:
+        """What `list` told, at most `limit`."""
         ...
 
     def processes(self, told: str, base: str, limit: int) -> Argv:
         """Tell of all processes."""
         ...
 
-    def facts(self, left: bytes, base: str) -> Sequence[ProcessFacts]:
-        """What `processes` told, but for those that are there because of `base`."""
+    def facts(self, left: bytes, base: str, limit: int) -> Sequence[ProcessFacts]:
+        """What `processes` told, at most `limit`, but for those that are there because of `base`."""
         ...
 
     def set_clock(self, told: str, at: float) -> Argv:
@@ -109,3 +115,15 @@ class GuestSystem(Protocol):
     def found(self, left: bytes, word: str) -> tuple[bool, bool]:
         """What `look_for` told: whether the file is there, and whether a process has `word` in its command line."""
         ...
+
+
+def number(word: bytes) -> int | None:
+    """What a guest says in decimal digits; None: that is no number, or one of more than 18 digits, as nothing there has."""
+    return int(word) if _NUMBER.fullmatch(word) else None
+
+
+def process_facts(birth: Birth, parent: int, name: str, command: str, session: int | None = None) -> ProcessFacts | None:
+    """None: there is no process of such numbers."""
+    if birth.pid < 1 or parent < 0:
+        return None
+    return ProcessFacts(GuestProcess(birth.pid, parent or None, name, command), birth, session)

@@ -1,7 +1,10 @@
-"""Windows guests, through PowerShell, which each of them has.
+"""Windows guests, through the PowerShell 5 that Windows 10 and later have.
 
 This was never run in a guest: there is none to be had here. What can be checked without one, the texts that are sent and the reading
 of what comes back, is checked in `tests/guest/test_windows.py`.
+
+The agent opens files so that nobody else may write to them meanwhile (`FILE_SHARE_READ`): what another process writes can be read when
+that has closed it, and what the agent itself holds open for writing can't be opened a second time.
 
 A script is one argument (`-Command`); what comes from outside stands in it as a literal in single quotes, in which nothing but a
 quote has a meaning. Names come back as base64 of UTF-8, so that none can forge a line.
@@ -11,9 +14,10 @@ from __future__ import annotations
 
 import binascii
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
-from malbox_tui.guest.system import PENDING, Argv, Birth, ProcessFacts
-from malbox_tui.ports import GuestFile, GuestProcess
+from malbox_tui.guest.system import PATH_BYTES, PENDING, Argv, Birth, ProcessFacts, number, process_facts
+from malbox_tui.ports import GuestFile
 
 _POWERSHELL = "C:\\Windows\\System32\\WindowsPowerShell\\v1.0\\powershell.exe"
 
@@ -26,7 +30,8 @@ try{{
 $p=Start-Process -FilePath {program} {arguments} -WorkingDirectory {folder} -RedirectStandardOutput "$base.out" `
  -RedirectStandardError "$base.err" -WindowStyle Normal -PassThru -ErrorAction Stop;
 $null=$p.Handle;
-[IO.File]::WriteAllText("$base.pid","$($p.Id) $($p.StartTime.ToUniversalTime().Ticks)`n");
+$t=$p.StartTime.ToUniversalTime().Ticks;
+[IO.File]::WriteAllText("$base.pid","$($p.Id) $($t-$t%10000)`n");
 $p.WaitForExit();$code=$p.ExitCode
 }}catch{{[IO.File]::WriteAllText("$base.err","$_");[IO.File]::WriteAllText("$base.pid","$PID 0`n");$code=127}};
 [IO.File]::WriteAllText("$base.code","$code");
@@ -35,13 +40,17 @@ exit $code
 
 _LIST = """
 $out=[IO.StreamWriter]::new({told});$n=0;
-foreach($f in Get-ChildItem -LiteralPath {folder} -Recurse -File -Force -Attributes !ReparsePoint){{
-if($f.Name.StartsWith({word})){{continue}};
+$left=[Collections.Stack]::new();$left.Push({folder});
+while($left.Count -and $n -lt {limit}){{
+foreach($f in Get-ChildItem -LiteralPath $left.Pop() -Force){{
+if($f.Attributes.HasFlag([IO.FileAttributes]::ReparsePoint) -or $f.Name.StartsWith({word})){{continue}};
+if($f.PSIsContainer){{$left.Push($f.FullName);continue}};
 if($n++ -ge {limit}){{break}};
 $out.WriteLine("$($f.Length) $(([DateTimeOffset]$f.LastWriteTimeUtc).ToUnixTimeSeconds()) " `
- +[Convert]::ToBase64String([Text.Encoding]::UTF8.GetBytes($f.FullName)))}};
+ +[Convert]::ToBase64String([Text.Encoding]::UTF8.GetBytes($f.FullName)))}}}};
 $out.Close()
 """
+"""Links are reparse points: they are not followed."""
 
 _PROCESSES = """
 $out=[IO.StreamWriter]::new({told});$n=0;
@@ -49,7 +58,7 @@ foreach($p in Get-CimInstance Win32_Process){{
 if($n++ -ge {limit}){{break}};
 $c="$($p.CommandLine)";if($c.Length -gt 4096){{$c=$c.Substring(0,4096)}};
 $t=0;if($p.CreationDate){{$t=$p.CreationDate.ToUniversalTime().Ticks}};
-$out.WriteLine("$($p.ProcessId) $($p.ParentProcessId) $t " `
+$out.WriteLine("$($p.ProcessId) $($p.ParentProcessId) $($t-$t%10000) " `
  +[Convert]::ToBase64String([Text.Encoding]::UTF8.GetBytes("$($p.Name)"))+' ' `
  +[Convert]::ToBase64String([Text.Encoding]::UTF8.GetBytes($c)))}};
 $out.Close()
@@ -68,7 +77,8 @@ try{{Set-Date ([DateTimeOffset]::FromUnixTimeSeconds({at}).LocalDateTime) -Error
 """
 
 _MARK = """
-$f=[IO.FileStream]::new({file},'Create','Write','ReadWrite',4096,'WriteThrough');
+$f=[IO.FileStream]::new({file},[IO.FileMode]::Create,[IO.FileAccess]::Write,[IO.FileShare]::ReadWrite,4096, `
+ [IO.FileOptions]::WriteThrough);
 $b=[Text.Encoding]::ASCII.GetBytes({word});$f.Write($b,0,$b.Length);$f.Flush($true);$f.Close();
 while($true){{Start-Sleep 3600}}
 """
@@ -80,7 +90,10 @@ foreach($p in Get-CimInstance Win32_Process){{$out.WriteLine("$($p.CommandLine)"
 $out.Close()
 """
 
-_PATH_CHARS = 32768
+_NAME_CHARS = 256
+_COMMAND_CHARS = 4096
+_KILLED_AT_ONCE = 1500
+"""A command line has 32,767 characters at most."""
 
 
 class Windows:
@@ -116,10 +129,11 @@ class Windows:
 
     def born(self, left: bytes) -> Birth | None:
         """As `GuestSystem.born`."""
-        numbers = left.split()
-        if not left.endswith(b"\n") or len(numbers) != 2 or not all(number.isdigit() for number in numbers):
+        words = left.split()
+        if not left.endswith(b"\n") or len(words) != 2:
             return None
-        return Birth(int(numbers[0]), int(numbers[1]))
+        pid, began = (number(word) for word in words)
+        return None if pid is None or began is None or pid < 1 else Birth(pid, began)
 
     def signal_of(self, code: int) -> int | None:
         """As `GuestSystem.signal_of`: there are none."""
@@ -131,36 +145,26 @@ class Windows:
 
     def kill(self, pids: Iterable[int]) -> Argv:
         """As `GuestSystem.kill`."""
-        return ("C:\\Windows\\System32\\taskkill.exe", "/F", *(word for pid in pids for word in ("/PID", str(pid))))
+        victims = islice(pids, _KILLED_AT_ONCE)
+        return ("C:\\Windows\\System32\\taskkill.exe", "/F", *(word for pid in victims for word in ("/PID", str(pid))))
 
     def list(self, told: str, folder: str, base: str, limit: int) -> Argv:
         """As `GuestSystem.list`."""
         return _script(_LIST, told=quoted(told), folder=quoted(folder), word=quoted(_word(base)), limit=str(int(limit)))
 
-    def files(self, left: bytes, base: str) -> Sequence[GuestFile]:
+    def files(self, left: bytes, base: str, limit: int) -> Sequence[GuestFile]:
         """As `GuestSystem.files`."""
-        found = []
-        for size, modified, path in _lines(left, 3):
-            if size.isdigit() and modified.lstrip(b"-").isdigit() and (name := _text(path)):
-                found.append(GuestFile(name[:_PATH_CHARS], int(size), float(modified)))
-        return found
+        told = (_file(*words) for words in islice(_lines(left, 3), limit))
+        return [file for file in told if file is not None]
 
     def processes(self, told: str, base: str, limit: int) -> Argv:
         """As `GuestSystem.processes`."""
         return _script(_PROCESSES, told=quoted(told), limit=str(int(limit)))
 
-    def facts(self, left: bytes, base: str) -> Sequence[ProcessFacts]:
-        """As `GuestSystem.facts`."""
-        found = []
-        for pid, parent, began, name, command in _lines(left, 5):
-            if not (pid.isdigit() and parent.isdigit() and began.isdigit()) or not int(pid):
-                continue
-            line = _text(command) or ""
-            if _word(base) in line:
-                continue
-            process = GuestProcess(int(pid), int(parent) or None, _text(name) or "", line)
-            found.append(ProcessFacts(process, Birth(int(pid), int(began))))
-        return found
+    def facts(self, left: bytes, base: str, limit: int) -> Sequence[ProcessFacts]:
+        """As `GuestSystem.facts`. When a process began is told in whole milliseconds: what is finer, Windows tells in two ways."""
+        told = (_facts_of(*words) for words in islice(_lines(left, 5), limit))
+        return [facts for facts in told if facts is not None and _word(base) not in facts.process.command]
 
     def set_clock(self, told: str, at: float) -> Argv:
         """As `GuestSystem.set_clock`."""
@@ -205,8 +209,9 @@ def argument(word: str) -> str:
 
 
 def _script(text: str, **literals: str) -> Argv:
-    one_line = " ".join(text.format(**literals).replace("`\n", "").split("\n")).strip()
-    return (_POWERSHELL, "-NoProfile", "-NonInteractive", "-ExecutionPolicy", "Bypass", "-Command", _HEAD + one_line)
+    one_line = " ".join(text.replace("`\n", "").split("\n")).strip()
+    script = _HEAD + one_line.format(**literals)
+    return (_POWERSHELL, "-NoProfile", "-NonInteractive", "-ExecutionPolicy", "Bypass", "-Command", script)
 
 
 def _word(base: str) -> str:
@@ -216,9 +221,25 @@ def _word(base: str) -> str:
 def _lines(left: bytes, fields: int) -> Iterator[list[bytes]]:
     """Whole lines of that many fields; what is cut off at the end is none."""
     for line in left.removeprefix(b"\xef\xbb\xbf").split(b"\n")[:-1]:
-        words = line.rstrip(b"\r").split(b" ")
+        words = line.rstrip(b"\r").split(b" ", fields)
         if len(words) == fields:
             yield words
+
+
+def _file(size: bytes, modified: bytes, path: bytes) -> GuestFile | None:
+    size_bytes, seconds, name = number(size), number(modified), _text(path)
+    if size_bytes is None or size_bytes < 0 or seconds is None or not name:
+        return None
+    return GuestFile(name[:PATH_BYTES], size_bytes, float(seconds))
+
+
+def _facts_of(pid: bytes, parent: bytes, began: bytes, name: bytes, command: bytes) -> ProcessFacts | None:
+    process, starter, ticks = number(pid), number(parent), number(began)
+    if process is None or starter is None or ticks is None:
+        return None
+    return process_facts(
+        Birth(process, ticks), starter, (_text(name) or "")[:_NAME_CHARS], (_text(command) or "")[:_COMMAND_CHARS]
+    )
 
 
 def _text(encoded: bytes) -> str | None:

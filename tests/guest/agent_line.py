@@ -106,7 +106,7 @@ class PlayedGuest:
         """Kill what was started here, and what that has started as far as it is in sessions of these."""
         for program in self._started:
             for child in _children(program.pid):
-                _kill(child)
+                kill_process(child)
             program.kill()
             program.wait()
         self._started.clear()
@@ -192,7 +192,8 @@ def _children(pid: int) -> list[int]:
     return [child for one in map(int, told.split()) for child in (*_children(one), one)]
 
 
-def _kill(pid: int) -> None:
+def kill_process(pid: int) -> None:
+    """One that has ended is left alone."""
     try:
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
