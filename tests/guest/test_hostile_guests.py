@@ -161,7 +161,7 @@ ASKED: Sequence[Callable[[GuestSession], Awaitable[object]]] = (
 @given(
     lies=st.lists(st.none() | REPLIES, min_size=1, max_size=12), asked=st.sampled_from(range(len(ASKED))), is_late=st.booleans()
 )
-@example(lies=[None] * 4 + ['{"return": 1' + "0" * 400 + "}"], asked=4, is_late=True)
+@example(lies=['{"error": {"desc": "no"}}', '{"return": 1' + "0" * 400 + "}"], asked=4, is_late=True)
 def test_whatever_an_agent_replies_a_conversation_ends_as_its_port_promises(
     kind: str, lies: list[str | None], asked: int, is_late: bool
 ) -> None:
