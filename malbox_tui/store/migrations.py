@@ -62,9 +62,13 @@ def _back_up(connection: sqlite3.Connection, path: Path, version: int) -> None:
     copy = path.with_name(f"{path.name}.v{version}.bak")
     partial = copy.with_name(f"{copy.name}.partial")
     partial.unlink(missing_ok=True)
-    os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    connection.execute("VACUUM INTO ?", (str(partial),))
-    _put_in_place(partial, copy)
+    try:
+        os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        connection.execute("VACUUM INTO ?", (str(partial),))
+        _put_in_place(partial, copy)
+    except BaseException:
+        partial.unlink(missing_ok=True)  # on a full disk it would keep the room that is needed
+        raise
 
 
 def _put_in_place(partial: Path, copy: Path) -> None:
