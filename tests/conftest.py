@@ -11,6 +11,7 @@ import importlib.util
 import os
 import shutil
 import signal
+import subprocess
 from collections.abc import Callable, Generator
 from typing import Any
 
@@ -26,8 +27,16 @@ FORBID_SKIPS = os.environ.get("MALBOX_TUI_FORBID_SKIPS", "") not in ("", "0")
 
 PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
 
-RIG_PROGRAMS = ("libvirtd", "qemu-system-x86_64", "qemu-img", "mkfs.ext4", "busybox", "tini", "gcc")
+RIG_PROGRAMS = ("libvirtd", "qemu-system-x86_64", "qemu-img", "mkfs.ext4", "busybox", "tini")
 """What real machines are made with."""
+
+
+def _has_static_libc() -> bool:
+    """Whether the compiler finds it: of what is there it tells the path, and else the mere name."""
+    if shutil.which("gcc") is None:
+        return False
+    return b"/" in subprocess.run(["gcc", "-print-file-name=libc.a"], capture_output=True, check=True).stdout
+
 
 SYSTEM_FEATURES: dict[str, Callable[[], bool]] = {
     "bubblewrap": lambda: shutil.which("bwrap") is not None,
@@ -36,6 +45,7 @@ SYSTEM_FEATURES: dict[str, Callable[[], bool]] = {
     "libvirt": lambda: importlib.util.find_spec("libvirt") is not None,
     "qemu": lambda: all(shutil.which(program, path=PATH) for program in RIG_PROGRAMS),
     "sshd": lambda: shutil.which("sshd", path=PATH) is not None,
+    "static-libc": _has_static_libc,
     "setpriv": lambda: shutil.which("setpriv") is not None,
 }
 """What `needs` may name → whether this host has it."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.rig.end_to_end import analyzed, installed, kept_json, results, told
 from tests.rig.host import RigHost
 
@@ -48,6 +50,7 @@ def test_a_script_runs_in_a_machine_and_what_it_does_is_kept(rig: RigHost, tmp_p
     assert rig.running() == []
 
 
+@pytest.mark.needs("static-libc")
 def test_an_elf_program_runs_in_a_machine(rig: RigHost, tmp_path: Path) -> None:
     malbox = installed(rig, tmp_path, ("lin-2",))
     sample = tmp_path / "sample"
