@@ -68,8 +68,10 @@ _WORDS = {
 }
 
 _LOST = {
-    Downfall.SWITCHED_OFF: "somebody switched the machine off while the sample ran",
-    Downfall.FAILED: "the hypervisor's process of the machine died while the sample ran",
+    Downfall.SHUT_DOWN: "its guest switched the machine off",
+    Downfall.CRASHED: "the system of its guest crashed",
+    Downfall.SWITCHED_OFF: "somebody switched the machine off",
+    Downfall.FAILED: "the hypervisor's process of the machine died",
 }
 
 
@@ -84,6 +86,16 @@ async def end_of(program: GuestProgram, hands: MachineHands, machine: str) -> Ru
         guest.cancel()
         hypervisor.cancel()
     return _combined(_result(guest), _result(hypervisor))
+
+
+async def end_before_start(lost: GuestUnreachable, hands: MachineHands, machine: str) -> RunEnd:
+    """What became of a guest that was `lost` before the sample was started in it: its hypervisor may know more."""
+    try:
+        async with clock.within(DOWN_GRACE_S):
+            down = await hands.until_down()
+    except (MachineError, TimeoutError):
+        return RunEnd(lost=lost)
+    return RunEnd(down=down, lost=GuestUnreachable(machine, f"{_LOST[down]} before the sample was started"))
 
 
 async def end_of_watch(so_far: RunEnd, session: GuestSession, hands: MachineHands, machine: str, back_within_s: float) -> RunEnd:
@@ -141,7 +153,7 @@ async def _told_by_hypervisor(hands: MachineHands, machine: str) -> RunEnd:
         raise
     except MachineError as error:
         return RunEnd(lost=GuestUnreachable(machine, error.problem))
-    return RunEnd(down=down, lost=None if down in _BY_GUEST else GuestUnreachable(machine, _LOST[down]))
+    return RunEnd(down=down, lost=None if down in _BY_GUEST else GuestUnreachable(machine, f"{_LOST[down]} while the sample ran"))
 
 
 async def _stays_away(session: GuestSession, machine: str, back_within_s: float) -> RunEnd:

@@ -22,7 +22,7 @@ import msgspec
 
 from malbox_tui.engine import clock
 from malbox_tui.engine.cancellation import CancelReason, CancelToken, Interrupted
-from malbox_tui.engine.guest_end import MAX_OUTPUT_BYTES, RunEnd, broken, end_of, end_of_watch
+from malbox_tui.engine.guest_end import MAX_OUTPUT_BYTES, RunEnd, broken, end_before_start, end_of, end_of_watch
 from malbox_tui.engine.guest_files import GuestFiles
 from malbox_tui.engine.guest_order import ASK_S, GuestFindings, GuestOrder, GuestTimes
 from malbox_tui.engine.guest_plugins import GuestPlugins
@@ -116,7 +116,8 @@ class GuestRun:
                 await self._begin(sample)
                 await self._follow()
             except GuestUnreachable as error:
-                self._end = replace(self._end or RunEnd(), lost=error)
+                self._end = RunEnd(lost=error)
+                self._end = await end_before_start(error, self._order.hands, machine)
             except (GuestRefused, StoreError) as error:
                 self._not_run = str(error)
             except asyncio.CancelledError as error:

@@ -103,6 +103,39 @@ def test_the_hypervisor_says_how_a_machine_went_down(downfall: Downfall, state: 
     with_engine(test, machines=[spec("m1")], sample=Program(seconds=1e6))
 
 
+@pytest.mark.parametrize(
+    ("downfall", "what"),
+    [
+        (Downfall.SHUT_DOWN, "its guest switched the machine off"),
+        (Downfall.CRASHED, "the system of its guest crashed"),
+        (Downfall.SWITCHED_OFF, "somebody switched the machine off"),
+        (Downfall.FAILED, "the hypervisor's process of the machine died"),
+    ],
+)
+def test_the_hypervisor_says_how_a_machine_went_down_before_the_sample_was_started(downfall: Downfall, what: str) -> None:
+    async def test(rig: EngineRig) -> None:
+        await rig.add("one", requires=LINUX)
+        await rig.until_state(1, T.RUNNING)
+        rig.world.machines["m1"].switch_off(downfall)
+        task = (await rig.all_final(within_s=60.0))[1]
+        assert (task.state, task.ended_by) == (T.FAILED, EndedBy.GUEST_LOST)
+        assert task.reason == f"The guest was lost: {what} before the sample was started."
+        await rig.until_machine("m1", MachineState.READY)
+
+    with_engine(test, machines=[spec("m1")], sample=Program(seconds=1e6))
+
+
+def test_a_guest_that_is_lost_before_the_sample_was_started_on_a_machine_that_runs_is_told_as_it_was_found() -> None:
+    async def test(rig: EngineRig) -> None:
+        rig.world.faults.inject(Fault.GUEST_LOST_IN_PUT, "m1")
+        await rig.add("one", requires=LINUX)
+        task = (await rig.all_final(within_s=60.0))[1]
+        assert (task.state, task.ended_by) == (T.FAILED, EndedBy.GUEST_LOST)
+        assert task.reason == "The guest was lost: its guest was gone while a file was copied."
+
+    with_engine(test, machines=[spec("m1")])
+
+
 def test_a_guest_that_is_lost_while_it_is_collected_costs_what_was_not_collected_yet_and_no_more() -> None:
     async def test(rig: EngineRig) -> None:
         await rig.add("one", requires=LINUX)
