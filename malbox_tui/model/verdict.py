@@ -65,7 +65,7 @@ def named_in(indicators: Iterable[Indicator], techniques: Iterable[Technique]) -
 
 
 def summary_of_task(task: Task) -> Summary:
-    """What the reports of a task come to."""
+    """What the reports of a task come to. Which plugins have no say is in the task's own reason."""
     return _summary([(run, "") for run in task.plugins])
 
 
@@ -100,7 +100,7 @@ def _runs_of(task: Task, plugin: str) -> list[PluginRun]:
 
 
 def _summary(runs: Sequence[tuple[PluginRun, str]]) -> Summary:
-    """`runs`, each with where it took place, in words."""
+    """`runs`, each with where it took place, in words; empty: in the task that is spoken of."""
     techniques = dict.fromkeys(title for run, _ in runs for title in run.named.techniques)
     return Summary(
         verdict=worst(run.verdict for run, _ in runs if run.verdict is not None),
@@ -110,7 +110,7 @@ def _summary(runs: Sequence[tuple[PluginRun, str]]) -> Summary:
             [
                 *(_judgement(run, where) for run, where in sorted(runs, key=_by_weight) if run.verdict is not None),
                 *(_naming(run, where) for run, where in runs if run.named.techniques),
-                *(_silence(run, where) for run, where in runs if run.status in _UNHEARD),
+                *(_silence(run, where) for run, where in runs if where and run.status in _UNHEARD),
             ]
         ),
         is_whole=all(run.named.is_whole for run, _ in runs),

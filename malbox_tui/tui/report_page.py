@@ -101,12 +101,11 @@ def report_pieces(report: PluginReport, moment: Moment, width: int) -> Iterator[
     if report.content is None:
         yield _lines([sentence(report.problem, moment.tone("late"))])
         return
-    was_table = False
+    is_apart = True
     for element in elements_of(report.content):
-        is_table = isinstance(element, Table)
-        if was_table and is_table:
+        if not is_apart and not isinstance(element, Heading | Pointer):
             yield _lines([plain("")])
-        was_table = is_table
+        is_apart = isinstance(element, Heading)
         yield from pieces_of(element, moment, width)
 
 

@@ -62,10 +62,10 @@ def task_lines(record: TaskRecord, at_work: AtWork, moment: Moment, clock: Calla
     """Everything that is known without reading a result; sentences in lines of `width` cells at most."""
     return [
         *_head(record.task, moment),
+        *summary_lines(summary_of_task(record.task), moment, width),
         *_waits(record, moment, clock, width),
         *_limits(record.task, at_work.left, moment, clock, width),
         *_about(record.task, moment, clock, width),
-        *summary_lines(summary_of_task(record.task), moment, width),
         plain(""),
         *_sample(record.sample, moment),
         plain(""),

@@ -35,7 +35,7 @@ from malbox_tui.model.worker import StopReason, WorkerKind
 from malbox_tui.tui.app import MalboxApp
 from malbox_tui.tui.themes import LIGHT
 from malbox_tui.tui.widgets.picture_view import PictureView
-from tests.golden import fleet
+from tests.golden import findings, fleet
 from tests.tui.scripted import (
     MALICIOUS,
     SUSPICIOUS,
@@ -416,5 +416,12 @@ SCENES: tuple[Scene, ...] = (
     Scene("background-question-80x24", SMALL, told, ["b"], around=_with_background),
     Scene("many-groups-80x24", SMALL, fleet.many_groups, ["w", "w"]),
     Scene("many-groups-160x48", WIDE, fleet.many_groups, ["w"]),
+    Scene("findings-120x40", NORMAL, findings.found, ["enter"]),
+    Scene("report-120x40", NORMAL, findings.found, ["enter", "v"]),
+    Scene("report-80x24", SMALL, findings.found, ["enter", "v"]),
+    Scene("report-table-80x24", SMALL, findings.found, ["enter", "v", *["n"] * 4, "pagedown", "right"]),
+    Scene("report-end-120x40", NORMAL, findings.found, ["enter", "v", "end"]),
+    Scene("report-light-120x40", NORMAL, findings.found, ["enter", "v"], before=_light),
+    Scene("export-80x24", SMALL, findings.found, ["enter", "o"]),
 )
 """Every picture, by name."""

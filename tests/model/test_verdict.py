@@ -93,8 +93,10 @@ def test_each_reason_is_a_sentence_the_worst_first() -> None:
         "packers says suspicious, score 95: packed.",
         "yara-x on /tmp/dropped says suspicious, score 95: packed.",
         "yara-x names the technique: T1204.002 Malicious File.",
-        "file-type has no say: it failed: it crashed.",
-        "slow has no say: it ran out of time.",
+    )
+    assert summary_of_sample([task]).reasons[-2:] == (
+        "file-type in task 1 has no say: it failed: it crashed.",
+        "slow in task 1 has no say: it ran out of time.",
     )
 
 

@@ -1,0 +1,114 @@
+"""A task with reports that are longer and wider than a screen."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from malbox_tui.model.queries import TaskRecord
+from malbox_tui.model.report import Classification, Confidence, Identification, Verdict
+from malbox_tui.model.task import TaskState
+from tests.tui.scripted import ScriptedClient, plugin_run, sample, task, worker
+
+YARA_VERDICT = Verdict(Classification.MALICIOUS, 90, Confidence.HIGH, ("Loader_Generic",))
+
+
+def found() -> ScriptedClient:
+    """Strings of a loader, its process tree and what the rules say."""
+    runs = (
+        plugin_run(512, "yara-x", verdict=YARA_VERDICT),
+        plugin_run(512, "strings"),
+        plugin_run(512, "sandbox"),
+    )
+    row = TaskRecord(
+        task(512, TaskState.COMPLETED, plugins=runs, verdict=YARA_VERDICT),
+        sample(512, b"invoice_2211.exe", identification=Identification("pe", None, "windows", "x64", "PE32+ executable")),
+    )
+    client = ScriptedClient([row], [worker(1), worker(2)])
+    for name, content in (("yara-x", YARA), ("strings", _strings()), ("sandbox", SANDBOX)):
+        client.results[f"512/{name}/report"] = json.dumps(content).encode()
+    return client
+
+
+def _strings() -> dict[str, Any]:
+    columns = [{"key": key, "label": key} for key in ("offset", "encoding", "text")]
+    texts = ("LoadLibraryA", "GetProcAddress", "cmd.exe /c ping 127.0.0.1 -n 3 > nul & del \\users\\public\\a.exe", "%s\\%d.tmp")
+    rows = [
+        {"offset": f"0x{0x400 + 61 * n:08x}", "encoding": "UTF-16" if n % 5 == 2 else "ASCII", "text": texts[n % 4]}
+        for n in range(900)
+    ]
+    items = [
+        {"kind": "url", "value": "http://cdn.evil.example/update/a.bin", "context": "at 0x00004812"},
+        {"kind": "domain", "value": "cdn.evil.example", "context": "in the URL"},
+        {"kind": "ipv4", "value": "203.0.113.77", "context": "at 0x00005120"},
+        {"kind": "registry", "value": "HKCU\\Software\\Microsoft\\Windows\\CurrentVersion\\Run", "context": "at 0x00006014"},
+    ]
+    return {
+        "plugin": {"id": "strings", "version": "0.1.0"},
+        "summary": "900 strings, 4 indicators",
+        "sections": [
+            {"id": "iocs", "title": "Indicators", "blocks": [{"type": "iocs", "items": items}]},
+            {"id": "strings", "title": "Strings", "blocks": [{"type": "table", "columns": columns, "rows": rows}]},
+        ],
+    }
+
+
+YARA: dict[str, Any] = {
+    "plugin": {"id": "yara-x", "version": "0.1.0"},
+    "summary": "1 of 687 rules matched",
+    "verdict": {"classification": "malicious", "score": 90},
+    "ttps": [{"id": "T1055", "name": "Process Injection", "evidence": "VirtualAllocEx, WriteProcessMemory"}],
+    "sections": [
+        {
+            "id": "matches",
+            "title": "Matches",
+            "blocks": [
+                {
+                    "type": "callout",
+                    "level": "error",
+                    "text": "A loader: it writes into other processes and starts a thread there.",
+                },
+                {"type": "kv", "pairs": [{"key": "rule", "value": "Loader_Generic"}, {"key": "author", "value": "ana"}]},
+                {"type": "hex", "bytes_b64": "TVqQAAMAAAAEAAAA//8AALgAAAAAAAAAQAAAAAAAAAAAAAAA", "offset": 0},
+            ],
+        }
+    ],
+}
+
+SANDBOX: dict[str, Any] = {
+    "plugin": {"id": "sandbox", "version": "2.1.0"},
+    "summary": "It started 4 processes and was ended by the time limit.",
+    "sections": [
+        {
+            "id": "processes",
+            "title": "Processes",
+            "blocks": [
+                {
+                    "type": "tree",
+                    "nodes": [
+                        {
+                            "label": "invoice_2211.exe (3120)",
+                            "children": [
+                                {"label": "cmd.exe (3344)", "children": [{"label": "ping.exe (3390)"}]},
+                                {"label": "svchost.exe (3412)", "meta": "injected"},
+                            ],
+                        }
+                    ],
+                },
+                {
+                    "type": "timeline",
+                    "events": [
+                        {"ts": "00:00.2", "label": "invoice_2211.exe starts", "severity": "info"},
+                        {"ts": "00:03.9", "label": "cdn.evil.example is resolved", "severity": "warn"},
+                    ],
+                },
+                {
+                    "type": "graph",
+                    "nodes": [{"id": "a", "label": "invoice_2211.exe"}, {"id": "b", "label": "203.0.113.77:443"}],
+                    "edges": [{"from": "a", "to": "b", "label": "connects to"}],
+                },
+                {"type": "code", "language": "powershell", "text": "Start-Process a.exe\nRemove-Item a.exe"},
+            ],
+        }
+    ],
+}
