@@ -12,7 +12,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
 SYSTEM_PACKAGES := bubblewrap busybox-static curl e2fsprogs fish gcc libarchive13 libc6-dev libvirt-daemon \
-	libvirt-daemon-driver-qemu libvirt-dev openssh-client openssh-server pkg-config python3-dev python3-venv qemu-system-x86 qemu-utils systemd tini tmux util-linux zsh
+	libvirt-daemon-driver-qemu libvirt-dev openssh-client openssh-server pkg-config python3-dev python3-venv qemu-system-x86 qemu-utils systemd tini tmux unar util-linux zsh
 
 # SAMPLES as it was given: neither make nor the shell reads anything into it.
 export MAKE_RUN_SAMPLES := $(value SAMPLES)

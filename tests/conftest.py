@@ -47,6 +47,7 @@ SYSTEM_FEATURES: dict[str, Callable[[], bool]] = {
     "sshd": lambda: shutil.which("sshd", path=PATH) is not None,
     "static-libc": _has_static_libc,
     "setpriv": lambda: shutil.which("setpriv") is not None,
+    "unar": lambda: shutil.which("unar") is not None,
 }
 """What `needs` may name → whether this host has it."""
 

@@ -20,7 +20,7 @@ from .problems import IsSample, as_problem
 from .signatures import HEAD_BYTES, Form, known_by_head
 from .source import Source
 
-_WITH_PASSWORDS = {Form.ZIP: "zip_archive", Form.SEVEN_ZIP: "seven_zip"}
+_WITH_PASSWORDS = {Form.ZIP: "zip_archive", Form.SEVEN_ZIP: "seven_zip", Form.RAR: "rar"}
 _WITH_FORM = {
     Form.GZIP: "compressed",
     Form.BZIP2: "compressed",
@@ -28,7 +28,6 @@ _WITH_FORM = {
     Form.ZSTD: "compressed",
     Form.CAB: "by_libarchive",
     Form.ISO: "by_libarchive",
-    Form.RAR: "by_libarchive",
 }
 _PLAIN = {Form.TAR: "tar", Form.MAIL: "mail", Form.OUTLOOK: "outlook"}
 """The module for each format, by what it has to be told; each is imported when it is needed first."""

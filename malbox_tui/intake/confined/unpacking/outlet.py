@@ -9,11 +9,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from .problems import LimitReached, UnpackingProblem, as_problem
+from .problems import LimitReached, as_problem
 from .signatures import HEAD_BYTES, known_by_head
 
 PIECE_BYTES = 256 * 1024
 MAX_NAME_BYTES = 64 * 1024
+OVERHEAD_BYTES = 16 * 1024 * 1024
+"""How much more than its members' content an archive may hold in headers and padding."""
 
 
 class Sender(Protocol):
@@ -41,8 +43,7 @@ class Outlet:
         self._limits = limits
         self._entries = 0
         self._bytes = 0
-        self.spoilt_by: list[str] = []
-        """Codes of the reasons why members were refused while they were read."""
+        self._read_bytes = 0
 
     @property
     def max_member_bytes(self) -> int:
@@ -105,16 +106,23 @@ class Outlet:
         """So many bytes more came out of the archive. Raises `LimitReached`."""
         self._bytes += count
         if self._bytes > self._limits.total_bytes:
-            raise LimitReached(
-                "total_size",
-                f"More than {self._limits.total_bytes} bytes come out of the archive, which is more than is allowed.",
-            )
+            raise self._too_much()
+
+    def read_past(self, count: int) -> None:
+        """So many bytes more were decompressed, to whatever end. Raises `LimitReached`."""
+        self._read_bytes += count
+        if self._read_bytes > self._limits.total_bytes + OVERHEAD_BYTES:
+            raise self._too_much()
+
+    def _too_much(self) -> LimitReached:
+        return LimitReached(
+            "total_size", f"More than {self._limits.total_bytes} bytes come out of it, which is more than is allowed."
+        )
 
     def _announce(self, name: bytes) -> None:
         self._sender.send({"kind": "member"}, name[:MAX_NAME_BYTES])
 
     def _refused(self, code: str, reason: str) -> None:
-        self.spoilt_by.append(code)
         self._sender.send({"kind": "refused", "code": code, "reason": reason})
 
     def _count_entry(self) -> None:
@@ -128,11 +136,10 @@ class Outlet:
 
 def refuse_special(outlet: Outlet, name: bytes, kind: str, target: bytes | None = None) -> None:
     """Account for an entry that is a link, a device or the like; `target` is what a link points to."""
-    if target is None:
-        outlet.refuse(name, kind, _SPECIAL[kind])
-    else:
-        shown = target[:200].decode("utf-8", "backslashreplace")
-        outlet.refuse(name, kind, f"{_SPECIAL[kind].removesuffix('.')} to {shown!r}.")
+    reason = _SPECIAL[kind]
+    if target is not None:
+        reason = f"It is a link to {target[:200].decode('utf-8', 'backslashreplace')}, which has no content."
+    outlet.refuse(name, kind, reason)
 
 
 _SPECIAL = {
@@ -148,6 +155,3 @@ def _pieces(chunks: Iterable[bytes]) -> Iterator[bytes]:
     for chunk in chunks:
         for start in range(0, len(chunk), PIECE_BYTES):
             yield bytes(chunk[start : start + PIECE_BYTES])
-
-
-__all__ = ["Limits", "Outlet", "Sender", "UnpackingProblem", "refuse_special"]

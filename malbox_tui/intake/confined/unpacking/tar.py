@@ -67,6 +67,7 @@ class _Stream(io.RawIOBase):
         if not self._waiting and self.problem is None:
             try:
                 self._waiting = next((chunk for chunk in self._chunks if chunk), b"")
+                self._outlet.read_past(len(self._waiting))
             except Exception as exc:
                 self.problem = exc
                 raise

@@ -41,6 +41,9 @@ _DECODERS: dict[int, Callable[[], codecs.Decoder]] = {
 
 _OTHER_METHODS = {1: "shrink", 6: "implode", 10: "DCL implode", 94: "MP3", 96: "JPEG", 97: "WavPack", 98: "PPMd"}
 
+_TRIED_IN_VAIN = 50
+"""After so many members in a row that no password opened, none is tried any more: each costs a thousand rounds of SHA-1."""
+
 _LOOKED_AT_FOR_KIND = 2000
 """How many entries are looked at to see whether the archive is a sample itself."""
 
@@ -133,12 +136,15 @@ class _Keyring:
     def __init__(self, source: Source, passwords: list[str]) -> None:
         self._source = source
         self._passwords = [encoded for password in passwords for encoded in _encodings(password)]
+        self._locked_in_a_row = 0
 
     def content(self, entry: Entry) -> Iterator[bytes]:
         """What a member holds. Raises `SpoiltMember`, and what decoders raise."""
         if not entry.is_encrypted:
             yield from _unpacked(self._source.chunks(entry.start, entry.packed_bytes), entry)
             return
+        if self._locked_in_a_row >= _TRIED_IN_VAIN:
+            raise SpoiltMember(PASSWORD_CODE, "It is encrypted, and no password was tried, as none opened those before it.")
         candidates = list(self._candidates(entry))
         for password, key in candidates:
             if len(candidates) == 1 or _is_whole(_unpacked(key(), entry)):
@@ -151,7 +157,9 @@ class _Keyring:
                     raise SpoiltMember(*wrong_password(len(self._passwords))) from exc
                 self._passwords.remove(password)
                 self._passwords.insert(0, password)
+                self._locked_in_a_row = 0
                 return
+        self._locked_in_a_row += 1
         raise SpoiltMember(*wrong_password(len(self._passwords)))
 
     def _candidates(self, entry: Entry) -> Iterator[tuple[bytes, Callable[[], Iterator[bytes]]]]:
