@@ -208,7 +208,8 @@ def iso_image(files: dict[bytes, bytes]) -> bytes:
     volume = bytearray(sector)
     volume[0:7] = b"\x01CD001\x01"
     volume[40:72] = b"TEST".ljust(32)
-    volume[80:88] = struct.pack("<I", place) + struct.pack(">I", place)
+    blocks = max(place, 32)
+    volume[80:88] = struct.pack("<I", blocks) + struct.pack(">I", blocks)
     volume[120:132] = (
         struct.pack("<H", 1) + struct.pack(">H", 1) + struct.pack("<H", 1) + struct.pack(">H", 1) + struct.pack("<HH", sector, 8)
     )
@@ -218,7 +219,8 @@ def iso_image(files: dict[bytes, bytes]) -> bytes:
     volume[881] = 1
     end = bytearray(sector)
     end[0:7] = b"\xffCD001\x01"
-    return bytes(16 * sector) + bytes(volume) + bytes(end) + bytes(records).ljust(sector, b"\0") + bytes(contents)
+    image = bytes(16 * sector) + bytes(volume) + bytes(end) + bytes(records).ljust(sector, b"\0") + bytes(contents)
+    return image.ljust(32 * sector, b"\0")
 
 
 def _iso_record(name: bytes, place: int, size: int, flags: int) -> bytes:
