@@ -19,9 +19,10 @@ from malbox_tui.model.machine import MachineSpec
 Word = Annotated[str | None, Parameter(show_default=False)]
 Words = Annotated[tuple[str, ...], Parameter(negative=(), show_default=False)]
 Bound = Annotated[int | None, Parameter(metavar="N", converter=whole_number, validator=Number(gte=1), show_default=False)]
+BoundOrNone = Annotated[int | None, Parameter(metavar="N", converter=whole_number, validator=Number(gte=0), show_default=False)]
 
 LISTS = frozenset({"tags", "watch"})
-NUMBERS = frozenset({"max_failures", "disk_kib_s"})
+NUMBERS = frozenset({"max_failures", "disk_kib_s", "network_kbps"})
 
 
 @Parameter(name="*", group="The machine")
@@ -55,6 +56,8 @@ class MachineWords:
     """A folder of its guest in which dropped and changed files are looked for; may be given more than once."""
     disk_kib_s: Bound = None
     """How many KiB each of its disks may read and write in a second."""
+    network_kbps: BoundOrNone = None
+    """How many kilobits each of its network cards may send, and receive, in a second; 0: none."""
     max_failures: Bound = None
     """After so many failed reverts in a row it is taken out of service."""
 

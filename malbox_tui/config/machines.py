@@ -83,6 +83,9 @@ class MachineSettings(SettingsTable, frozen=True, kw_only=True):
     """Folders of the guest in which files are looked for that a sample dropped or changed. Empty: folder."""
     disk_kib_s: Annotated[int, msgspec.Meta(gt=0, le=2**31)] | None = None
     """How much each of its disks may read and write in a second while a task runs, in KiB. Left out: any amount."""
+    network_kbps: Annotated[int, msgspec.Meta(ge=0, le=2**31)] | None = None
+    """How much each of its network cards may send, and how much receive, in a second while a task runs, in kilobits; 0: nothing. A
+    machine that can't be held to it serves no task. Left out: any amount."""
     max_failures: Annotated[int, msgspec.Meta(ge=1, le=100)] = 3
     """After so many failed reverts in a row it is taken out of service."""
 
@@ -104,6 +107,7 @@ class MachineSettings(SettingsTable, frozen=True, kw_only=True):
             disk_folder=self.disk_folder or "",
             watch=self.watch,
             disk_kib_s=self.disk_kib_s,
+            network_kbps=self.network_kbps,
         )
 
 

@@ -40,6 +40,7 @@ _EXAMPLES: Mapping[str, Any] = MappingProxyType(
         "machines.folder": "/tmp",
         "machines.disk_folder": "/var/tmp",
         "machines.disk_kib_s": 20480,
+        "machines.network_kbps": 1000,
         "plugins.config": {"yara-x": {"rules": "/path/to/rules", "scan_timeout_s": "120"}},
     }
 )
@@ -64,6 +65,7 @@ _WHEN_LEFT_OUT: Mapping[str, str] = MappingProxyType(
         "machines.folder": "as its platform has it",
         "machines.disk_folder": "as its platform has it",
         "machines.disk_kib_s": "any amount",
+        "machines.network_kbps": "any amount",
     }
 )
 """What is in effect for a key that may be left out, and is."""

@@ -47,8 +47,12 @@ class ResourceLimitSettings(SettingsTable, frozen=True, kw_only=True):
     """How many cores the plugins of one task may keep busy together. Part of a core, as in 0.5, needs control groups. Left out: all."""
     disk_mb: Annotated[int, msgspec.Meta(gt=0, le=MAX_MB)] | None = None
     """How much one plugin may write to its temporary folder, in MiB. Needs bubblewrap. Left out: scratch_mb of [confinement]."""
-    network_kbps: Annotated[int, only(0, "plugins on this host have no network")] | None = None
-    """0: no network, which needs bubblewrap. Left out: whatever the isolation gives, which is none with bubblewrap."""
+    network_kbps: (
+        Annotated[int, only(0, "plugins on this host have no network; that of a machine is bounded by its own network_kbps")]
+        | None
+    ) = None
+    """0: no network, which needs bubblewrap; machines that run the group's tasks have none either. Left out: whatever the isolation
+    gives, which is none with bubblewrap."""
     best_effort: bool = False
     """Whether the engine starts although it can't enforce one of these limits. It then says which one."""
 

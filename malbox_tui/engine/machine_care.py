@@ -19,7 +19,7 @@ from malbox_tui.config.settings import MachinerySettings
 from malbox_tui.engine import clock
 from malbox_tui.engine.goodbye import say_goodbye
 from malbox_tui.engine.machine import Machine
-from malbox_tui.engine.machine_fit import must_be_bound
+from malbox_tui.engine.machine_fit import must_be_bound, network_bound
 from malbox_tui.engine.tracker import TaskTracker, was_cancelled
 from malbox_tui.model.errors import (
     GuestRefused,
@@ -201,16 +201,17 @@ class MachineCare:
 
     async def _bind(self, machine: Machine, limits: ResourceLimits) -> None:
         """Hold the machine to what its task's worker group and its own configuration allow."""
-        throttle = Throttle(network_kbps=limits.network_kbps, disk_kib_s=machine.spec.disk_kib_s)
+        kbps = network_bound(machine.spec, limits)
+        throttle = Throttle(network_kbps=kbps, disk_kib_s=machine.spec.disk_kib_s)
         if throttle == Throttle():
             return
         try:
             await self._provider(machine).throttle(machine.spec, throttle)
         except MachineUnable as error:
             machine.warn(f"What it sends, reads and writes can't be bound: {error.problem}.")
-            if must_be_bound(limits):
+            if must_be_bound(machine.spec, limits):
                 machine.let_run_free(error.problem)
-                problem = f"its network can't be held to {limits.network_kbps} kbit/s: {error.problem}"
+                problem = f"its network can't be held to {kbps} kbit/s: {error.problem}"
                 raise MachineUnable(machine.spec.name, problem) from error
 
     async def _bring_up(self, machine: Machine) -> GuestSession:

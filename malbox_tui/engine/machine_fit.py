@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from malbox_tui.engine.machine import Machine
 from malbox_tui.model.limits import UNLIMITED, ResourceLimits
-from malbox_tui.model.machine import MachineFacts
+from malbox_tui.model.machine import MachineFacts, MachineSpec
 from malbox_tui.model.task import RequirementClass
 
 
@@ -32,9 +32,14 @@ def lacking(machine: Machine, requires: RequirementClass, terms: Sequence[Terms]
     return [*machine.spec.unmet(requires), *_unsuited(machine, terms[0])] if terms else [*machine.spec.unmet(requires)]
 
 
-def must_be_bound(limits: ResourceLimits) -> bool:
-    """Whether a machine of which the network can't be bound is of no use under these limits."""
-    return limits.network_kbps is not None and not limits.best_effort
+def network_bound(machine: MachineSpec, limits: ResourceLimits) -> int | None:
+    """How much its network may carry, as of `Throttle`: the least of what its own configuration and these limits allow."""
+    return min((kbps for kbps in (machine.network_kbps, limits.network_kbps) if kbps is not None), default=None)
+
+
+def must_be_bound(machine: MachineSpec, limits: ResourceLimits) -> bool:
+    """Whether it is of no use under these limits if its network can't be bound."""
+    return machine.network_kbps is not None or (limits.network_kbps is not None and not limits.best_effort)
 
 
 def _unsuited(machine: Machine, terms: Terms) -> Iterator[str]:
@@ -45,8 +50,8 @@ def _unsuited(machine: Machine, terms: Terms) -> Iterator[str]:
         yield f"room in the worker group's memory_mb (it has {facts.memory_mb} MiB, at most {limits.memory_mb} are allowed)"
     if _is_more(facts.vcpus, limits.cpu_cores):
         yield f"room in the worker group's cpu_cores (it has {facts.vcpus}, at most {limits.cpu_cores:g} are allowed)"
-    if machine.unthrottled is not None and must_be_bound(limits):
-        yield f"a network that can be held to {limits.network_kbps} kbit/s ({machine.unthrottled})"
+    if machine.unthrottled is not None and must_be_bound(machine.spec, limits):
+        yield f"a network that can be held to {network_bound(machine.spec, limits)} kbit/s ({machine.unthrottled})"
 
 
 def _is_more(found: int | None, allowed: float | None) -> bool:

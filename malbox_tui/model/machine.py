@@ -135,7 +135,8 @@ class MachineSpec(msgspec.Struct, frozen=True, kw_only=True):
     `uri`, `domain` and `snapshot` say where its hypervisor finds it (empty: the provider has no use for them; an empty `domain` is as
     `name`). `channel` is the way to its guest, `address` its guest's in the analysis network. `folder` is where samples are put in the
     guest, `disk_folder` a folder on the disk that its snapshot takes back (empty: as its platform has them); `watch` are folders of
-    the guest in which dropped and changed files are looked for (empty: `folder`).
+    the guest in which dropped and changed files are looked for (empty: `folder`). `disk_kib_s` and `network_kbps` are as of
+    `Throttle`.
     """
 
     name: str
@@ -153,6 +154,7 @@ class MachineSpec(msgspec.Struct, frozen=True, kw_only=True):
     disk_folder: str = ""
     watch: tuple[str, ...] = ()
     disk_kib_s: int | None = None
+    network_kbps: int | None = None
 
     @property
     def domain_name(self) -> str:

@@ -91,6 +91,7 @@ def _what_it_is(machine: MachineView, moment: Moment, width: int) -> Iterable[Te
             ("disk folder", spec.disk_folder),
             ("watched", ", ".join(spec.watch)),
             ("disk limit", "" if spec.disk_kib_s is None else f"{spec.disk_kib_s} KiB/s"),
+            ("network", "" if spec.network_kbps is None else f"{spec.network_kbps} kbit/s" if spec.network_kbps else "none"),
         ]
     if facts is not None:
         pairs += [

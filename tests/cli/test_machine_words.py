@@ -21,12 +21,15 @@ WIN10 = MachineSpec(
     snapshot="clean",
     channel="qga",
     disk_kib_s=900,
+    network_kbps=0,
 )
 HOSTILE = "\x1b]0;pwned\x07\n[bold]"
 
 
 def test_options_say_what_a_new_machine_is() -> None:
-    words = MachineWords(uri="qemu:///system", snapshot="clean", platform="windows", tag=("office",), disk_kib_s=900)
+    words = MachineWords(
+        uri="qemu:///system", snapshot="clean", platform="windows", tag=("office",), disk_kib_s=900, network_kbps=0
+    )
     assert added("win10", words) == WIN10
 
 
@@ -47,8 +50,11 @@ def test_what_no_machine_can_be_is_told_by_its_key(name: str, words: MachineWord
 
 
 def test_pairs_and_options_change_a_machine_and_leave_the_rest() -> None:
-    after = changed(WIN10, ["tags=office, word", "disk_kib_s=", "max-failures=7"], MachineWords(address="10.0.0.4"))
-    assert (after.tags, after.disk_kib_s, after.max_failures, after.address) == (("office", "word"), None, 7, "10.0.0.4")
+    after = changed(
+        WIN10, ["tags=office, word", "disk_kib_s=", "network-kbps=64", "max-failures=7"], MachineWords(address="10.0.0.4")
+    )
+    assert (after.tags, after.max_failures, after.address) == (("office", "word"), 7, "10.0.0.4")
+    assert (after.disk_kib_s, after.network_kbps) == (None, 64)
     assert (after.uri, after.snapshot, after.channel) == (WIN10.uri, WIN10.snapshot, WIN10.channel)
     assert changed(WIN10, ["tags="], MachineWords()).tags == ()
 
@@ -107,6 +113,7 @@ def test_a_page_has_what_it_is_what_is_known_of_it_and_its_history_the_latest_fi
         "  uri           qemu:///system",
         "  snapshot      clean",
         "  disk_kib_s    900",
+        "  network_kbps  0",
         "  memory        2048 MiB",
         "  processors    2",
         "  ! Its guest has no clock.",

@@ -40,12 +40,13 @@ def test_a_machine_of_libvirt_is_whole_with_where_it_is_and_its_snapshot(tmp_pat
 def test_a_machine_of_libvirt_says_what_its_domain_and_its_guest_are_like(tmp_path: Path) -> None:
     more = (
         'domain = "Windows 10 (clean)"\nchannel = "qga"\naddress = "fd00::1"\nfolder = "/samples"\ndisk_folder = "/data"\n'
-        'watch = ["/samples", "/home"]\ndisk_kib_s = 1024\n'
+        'watch = ["/samples", "/home"]\ndisk_kib_s = 1024\nnetwork_kbps = 0\n'
     )
     (machine,) = load(tmp_path, f"[[machines]]\n{LIBVIRT}{more}").machines
     spec = machine.spec()
     assert (spec.domain_name, spec.channel, spec.address) == ("Windows 10 (clean)", "qga", "fd00::1")
-    assert (spec.folder, spec.disk_folder, spec.watch, spec.disk_kib_s) == ("/samples", "/data", ("/samples", "/home"), 1024)
+    assert (spec.folder, spec.disk_folder, spec.watch) == ("/samples", "/data", ("/samples", "/home"))
+    assert (spec.disk_kib_s, spec.network_kbps) == (1024, 0)
 
 
 def test_a_windows_guest_has_windows_paths(tmp_path: Path) -> None:
@@ -92,7 +93,7 @@ def test_a_group_may_run_batches(tmp_path: Path) -> None:
         (
             "resource_limits = {network_kbps = 100}",
             "resource_limits.network_kbps",
-            "nothing but 0 (plugins on this host have no network), got 100",
+            "nothing but 0 (plugins on this host have no network; that of a machine is bounded by its own network_kbps), got 100",
         ),
         ("resource_limits = {memory_gb = 1}", "resource_limits.memory_gb", "Did you mean workers[0].resource_limits.memory_mb?"),
         ("resource_limits = 1", "resource_limits", "a table"),
@@ -154,6 +155,7 @@ def test_a_fault_of_a_group_names_the_key_and_the_group(tmp_path: Path, content:
         (f'{LIBVIRT}domain = " a"', "domain", "doesn't begin with a space"),
         (f'{LIBVIRT}domain = ""', "domain", "a string on one line"),
         (f"{LIBVIRT}disk_kib_s = 0", "disk_kib_s", "above 0 and at most"),
+        (f"{LIBVIRT}network_kbps = -1", "network_kbps", "at least 0 and at most"),
         (f'{LIBVIRT}snapshots = "x"', "snapshots", "unknown key. Did you mean machines[0].snapshot?"),
         (
             'name = "m1"\nprovider = "libvirt"\nplatform = "a"\nsnapshot = "s"\nuri = "system"',

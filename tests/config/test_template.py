@@ -72,6 +72,7 @@ def test_its_commented_groups_and_machines_are_examples_with_the_defaults(tmp_pa
             folder="/tmp",
             disk_folder="/var/tmp",
             disk_kib_s=20480,
+            network_kbps=1000,
         ),
     )
 

@@ -9,7 +9,7 @@ import pytest
 from malbox_tui.config.workers import ResourceLimitSettings, WorkerSettings
 from malbox_tui.model.commands import DisableMachines, EnableMachines
 from malbox_tui.model.machine import MachineFacts, MachineState, Throttle
-from malbox_tui.model.task import EndedBy, TaskState
+from malbox_tui.model.task import EndedBy, RequirementClass, TaskState
 from malbox_tui.simulated.faults import ALWAYS, Fault
 from malbox_tui.simulated.world import Program
 from tests.support.rig import LINUX, EngineRig, spec, states, with_engine
@@ -133,6 +133,36 @@ def test_networks_and_disks_are_bound_while_a_task_runs_and_no_longer() -> None:
         assert rig.world.machines["m1"].throttle == Throttle()
 
     with_engine(test, machines=[spec("m1", disk_kib_s=900)], groups=[group(network_kbps=64)])
+
+
+def test_the_network_of_a_machine_is_bound_by_what_allows_less() -> None:
+    async def test(rig: EngineRig) -> None:
+        nobody_else(rig)
+        for number, (machine, kbps) in enumerate({"m1": 8, "m2": 64}.items(), 1):
+            await rig.add(str(number), requires=RequirementClass(task_type="dynamic", platform="linux", pin=machine))
+            await rig.until_state(number, T.RUNNING)
+            assert rig.world.machines[machine].throttle == Throttle(network_kbps=kbps)
+        await rig.all_final()
+
+    machines = [spec("m1", network_kbps=8), spec("m2", network_kbps=512)]
+    with_engine(test, machines=machines, groups=[group(network_kbps=64)])
+
+
+def test_a_machine_that_can_not_be_held_to_its_own_bound_serves_no_task() -> None:
+    async def test(rig: EngineRig) -> None:
+        nobody_else(rig)
+        await rig.until_machine("m1", M.READY)
+        rig.world.faults.inject(Fault.MACHINE_UNABLE, "m1", ALWAYS)
+        await rig.add("one", requires=LINUX)
+        task = (await rig.all_final())[1]
+        assert (task.state, task.machine) == (T.COMPLETED, "m2")
+        await rig.do(DisableMachines(machines=("m2",)))
+        await rig.until_machine("m2", M.DISABLED)
+        await rig.add("two", requires=LINUX)
+        assert (await rig.waiting(2)).reason == "waiting for a machine: linux (1 disabled)"
+
+    machines = [spec("m1", network_kbps=0), spec("m2", tags=("spare",))]
+    with_engine(test, machines=machines, groups=[group(best_effort=True)])
 
 
 def test_a_machine_that_cannot_be_bound_fails_its_task_in_words_and_is_itself_no_worse() -> None:

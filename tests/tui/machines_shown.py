@@ -28,6 +28,7 @@ SPEC = MachineSpec(
     address="10.0.0.7",
     watch=("C:\\Users", "C:\\Windows"),
     disk_kib_s=512,
+    network_kbps=0,
 )
 HISTORY = (
     MachineMoment(at=NOW - 100, state=MachineState.READY),

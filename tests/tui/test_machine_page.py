@@ -44,6 +44,7 @@ def test_a_machines_page_says_what_it_is_and_what_it_does() -> None:
         "channel     qga at 10.0.0.7",
         "watched     C:\\Users, C:\\Windows",
         "disk limit  512 KiB/s",
+        "network     none",
         "memory      4096 MiB",
         "vcpus       2",
         "! warning   It reaches the internet.",

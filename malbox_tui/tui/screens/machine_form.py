@@ -52,6 +52,7 @@ FIELDS: tuple[Field, ...] = (
     Field("watch", "watched", "folders where dropped files are looked for", is_list=True),
     Field("max_failures", "failures", "so many reverts in a row may fail", is_number=True),
     Field("disk_kib_s", "disk limit", "KiB a second; empty: none", is_number=True),
+    Field("network_kbps", "network", "kbit a second; 0: no network; empty: no limit", is_number=True),
 )
 
 NEW = MachineSpec(name="", provider="libvirt", platform="", uri="qemu:///system", channel="qga")
