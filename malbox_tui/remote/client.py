@@ -39,7 +39,7 @@ from malbox_tui.remote.protocol import (
 )
 from malbox_tui.remote.reading import Declined, body_of, error_of, value_of
 from malbox_tui.remote.sending import Sending
-from malbox_tui.remote.wire import ConnectionLost, OnQuiet, Request, Wires
+from malbox_tui.remote.wire import ConnectionLost, OnQuiet, Request, Silence, Wires
 
 T = TypeVar("T")
 
@@ -212,7 +212,7 @@ class RemoteClient:
 
     async def events(self, after: Position | None) -> AsyncIterator[Event | Gap]:
         """See `Client`."""
-        following = Following(self._wires, self._headers(), self._way.shown, after, self._contact.made)
+        following = Following(self._wires, self._headers(), self._way.shown, after, self._contact)
         self._is_followed = True
         try:
             while True:
@@ -224,7 +224,7 @@ class RemoteClient:
                         return
                     self._contact.lost(str(ended))
                 except (ConnectionLost, EngineMismatch) as lost:
-                    self._contact.lost(str(lost).rstrip("."))
+                    self._contact.lost(str(lost).rstrip("."), was_silent=isinstance(lost, Silence))
                     if not self._stays:
                         raise self._contact.error() from lost
                 self._wires.close()

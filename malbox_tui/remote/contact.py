@@ -38,6 +38,7 @@ class Contact:
         self._time_of_day = time_of_day
         self._back_off = back_off
         self._since: float | None = None
+        self._heard_at: float | None = None
         self._problem = ""
         self._tries = 0
         self._retry_at: float | None = None
@@ -59,16 +60,25 @@ class Contact:
         """There is a connection that lasts."""
         self.count += 1
         self.answered()
+        self.heard()
+
+    def heard(self) -> None:
+        """Something came over the connection that lasts."""
+        self._heard_at = self._clock.now()
 
     def answered(self) -> None:
         """There is somebody."""
         self._was_there = True
         self._since, self._tries, self._retry_at = None, 0, None
 
-    def lost(self, problem: str, *, gives_up: bool = True) -> None:
-        """There is none, or it could not be made again. What is `needed` is given up, unless that makes it itself."""
+    def lost(self, problem: str, *, gives_up: bool = True, was_silent: bool = False) -> None:
+        """There is none, or it could not be made again. What is `needed` is given up, unless that makes it itself.
+
+        One that `was_silent` is lost since something came last: so old is what is known, also when this process itself stood still.
+        """
         if self._since is None:
-            self._since = self._clock.now()
+            heard_at = self._heard_at if was_silent else None
+            self._since = self._clock.now() if heard_at is None else heard_at
         self._problem = problem
         for patience in self._waiting if gives_up else ():
             patience.reschedule(asyncio.get_running_loop().time())

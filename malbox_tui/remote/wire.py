@@ -31,6 +31,10 @@ class ConnectionLost(Exception):
     """The other side can't be reached, has gone, is silent, or says what is no HTTP. The text is a sentence's part."""
 
 
+class Silence(ConnectionLost):
+    """Nothing came for too long; since when nobody was there can't be told."""
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """What is asked. A `content` that comes in pieces is sent as it comes, and can't be sent twice. The answer may be silent for
@@ -198,7 +202,7 @@ class Wire:
                 has_ended = not received
                 self._http.receive_data(received)
             except TimeoutError as exc:
-                raise ConnectionLost(f"no answer came within {stall_s:g} s") from exc
+                raise Silence(f"no answer came within {stall_s:g} s") from exc
             except OSError as exc:
                 raise ConnectionLost(_why(exc)) from exc
             except h11.RemoteProtocolError as exc:

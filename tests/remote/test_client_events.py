@@ -10,6 +10,9 @@ import pytest
 
 from malbox_tui.model.errors import Disconnected
 from malbox_tui.model.events import Gap
+from malbox_tui.remote import following as following_module
+from malbox_tui.remote.client import RemoteClient, SocketWay
+from malbox_tui.remote.contact import BackOff
 from malbox_tui.remote.protocol import BeatLine, EndLine, GapLine, OverviewLine
 from tests.remote.clients import Make, following
 from tests.remote.odd_server import event, lines, odd_server, overview, place, stream, stream_head
@@ -133,3 +136,35 @@ async def test_a_call_that_is_waited_for_is_given_up_when_the_connection_is_lost
         with pytest.raises(Disconnected, match="the connection was closed"):
             await remote.overview()
         waiting.cancel()
+
+
+class TurnedClock:
+    """Goes on by a minute each time that it is looked at."""
+
+    def __init__(self) -> None:
+        self.at = 0.0
+
+    def now(self) -> float:
+        self.at += 60.0
+        return self.at
+
+
+@pytest.mark.slow
+async def test_what_is_known_is_as_old_as_the_last_sign_of_life(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the silence was this side's: a console that was stopped reads nothing, and shows what was."""
+    monkeypatch.setattr(following_module, "SILENCE_S", 1.0)
+
+    async def play(_: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(stream([1]))
+        await reader.read()
+
+    clock = TurnedClock()
+    remote = RemoteClient(SocketWay(str(tmp_path / "s")), clock, stays=True, back_off=BackOff(60.0, 60.0))
+    async with odd_server(tmp_path / "s", play), following(remote) as events, asyncio.TaskGroup() as beside:
+        assert await anext(events) == event(1)
+        heard_at = clock.at
+        waiting = beside.create_task(anext(events))
+        while (away := remote.away) is None:
+            await asyncio.sleep(0.01)  # noqa: TID251 - the others' turn
+        waiting.cancel()
+    assert (away.since, away.problem) == (heard_at, "no answer came within 1 s")
