@@ -314,7 +314,9 @@ class PluginJob:
 
     `kept_out` maps plugins that don't take part in this task to the reason, a sentence. `timeout_s` is how long the plugins may take
     together; who keeps to it is whoever speaks through the stop signal. `subject` is what is looked at, for a person, when it isn't the
-    task's sample but something that was collected of its run; results then lie apart from those on the sample.
+    task's sample but something that was collected of its run; results then lie apart from those on the sample. `identification` is what
+    was known of the sample's kind before. `on_wait(True)` is called when nothing is done for it because plugins wait for those of other
+    tasks, `on_wait(False)` when that is over.
     """
 
     task_id: int
@@ -323,6 +325,9 @@ class PluginJob:
     kept_out: Mapping[str, str] = field(default_factory=dict)
     timeout_s: float = 300.0
     subject: str = ""
+    task_type: str = "static"
+    identification: Identification | None = None
+    on_wait: Callable[[bool], None] = lambda waits: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -621,7 +626,8 @@ class AgentLine(Protocol):
 
     async def ask(self, machine: MachineSpec, request: str, limit_s: float) -> str:
         """The reply to a request. Raises `GuestRefused` with the agent's own words when it can't do it, `GuestUnreachable` when it
-        doesn't answer within about `limit_s`, isn't there or can't be understood any more."""
+        doesn't answer within about `limit_s`, isn't there or can't be understood any more, and `GuestLineLost` when nobody knows
+        whether it got the request."""
         ...
 
 

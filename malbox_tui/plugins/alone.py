@@ -82,8 +82,10 @@ async def _attempt(seat: Seat, turn: Turn, part: Part, hearing: Hearing) -> Endi
 
 
 def _order(process: ConfinedProcess, number: int, part: Part) -> dict[str, object]:
-    sample = f"{process.places.inbox}/{part.job.sample_name}"
-    return {"kind": "run", "run": number, "task_id": part.job.task_id, "sample": sample}
+    inbox = process.places.inbox
+    given = {thing: f"{inbox}/{name}" for thing, name in part.given.items()}
+    sample = f"{inbox}/{part.job.sample_name}"
+    return {"kind": "run", "run": number, "task_id": part.job.task_id, "sample": sample, "given": given}
 
 
 def _raise(_number: int, error: MalboxError) -> None:

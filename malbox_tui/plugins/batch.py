@@ -1,4 +1,4 @@
-"""What a bench does with tasks: each plugin's turns with its parts of them, the plugins side by side."""
+"""What a bench does with tasks: each plugin's turns with its parts of them, in the plan's order, side by side where that may be."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ import asyncio
 import json
 from collections.abc import Iterator, Sequence
 
-from malbox_tui.model.plan import Execution
+from malbox_tui.model.errors import MalboxError
+from malbox_tui.model.plan import Step
 from malbox_tui.plugins.alone import run_alone
 from malbox_tui.plugins.ending import Ending, stopped
+from malbox_tui.plugins.floor import Ticket
+from malbox_tui.plugins.needs import meet_needs
 from malbox_tui.plugins.parts import Member, Part
+from malbox_tui.plugins.scopes import enter_scopes, leave_scopes
 from malbox_tui.plugins.seat import Seat
 from malbox_tui.plugins.surroundings import Surroundings
 from malbox_tui.plugins.together import Together
@@ -24,14 +28,13 @@ _MAX_NAMES_BYTES = 32 * 1024
 
 
 async def run_members(seats: Sequence[Seat], members: Sequence[BatchMember], around: Surroundings) -> None:
-    """Let each plugin do its parts of all tasks: those that may run together do, then the sequential ones, one at a time.
+    """Let each plugin do its parts of all tasks, each after those that the plan has it wait for.
 
     Returns when each member was told what was found. Cancelled: all processes are killed.
     """
-    together = [seat for seat in seats if seat.plugin.manifest.runtime.execution is not Execution.SEQUENTIAL]
-    in_turn = [seat for seat in seats if seat.plugin.manifest.runtime.execution is Execution.SEQUENTIAL]
-    plugins = [seat.plugin for seat in (*together, *in_turn)]
-    running = [Member(member, plugins, around) for member in members]
+    by_name = {seat.plugin.name: seat for seat in seats}
+    in_order = [by_name[step.plugin] for step in around.plan.steps]
+    running = [Member(member, [seat.plugin for seat in in_order], around) for member in members]
     for asked, member in zip(members, running, strict=True):
         if asked.stop.reason is not None:
             member.halt(asked.stop.reason)
@@ -39,27 +42,79 @@ async def run_members(seats: Sequence[Seat], members: Sequence[BatchMember], aro
     try:
         async with asyncio.TaskGroup() as group:
             watches = [group.create_task(member.watch()) for member in running]
+            await enter_scopes(in_order, frozenset(member.job.task_type for member in running))
             async with asyncio.TaskGroup() as side_by_side:
-                for seat in together:
-                    side_by_side.create_task(_serve(seat, running))
-            for seat in in_turn:
-                await _serve(seat, running)
+                at_work: dict[str, asyncio.Task[None]] = {}
+                for step in around.plan.steps:
+                    before = [at_work[name] for name in step.after]
+                    at_work[step.plugin] = side_by_side.create_task(_serve(by_name[step.plugin], step, running, before))
             for watch in watches:
                 watch.cancel()
+        await leave_scopes(in_order)
     finally:
         for member in running:
             member.leave()
 
 
-async def _serve(seat: Seat, members: Sequence[Member]) -> None:
-    name = seat.plugin.name
-    parts = [member.parts[name] for member in members if name in member.parts]
+async def _serve(seat: Seat, step: Step, members: Sequence[Member], before: Sequence[asyncio.Task[None]]) -> None:
+    if before:
+        await asyncio.wait(before)
+    parts = [part for member in members if (part := await _ready_part(seat, step, member)) is not None]
     for piece in _pieces(parts):
-        if len(_waiting(piece)) > 1 and await _takes_batches(seat, piece) and len(_waiting(piece)) > 1:
-            await Together(seat, _waiting(piece)).run()
+        if not _waiting(piece):
+            continue
+        ticket = seat.around.floor.ask(seat.plugin.name, step.execution)
+        if not await _granted(ticket, piece):
+            continue
+        try:
+            await _work(seat, piece)
+        finally:
+            ticket.give_back()
+
+
+async def _ready_part(seat: Seat, step: Step, member: Member) -> Part | None:
+    """What the plugin has to do with the task; None when that is nothing any more."""
+    part = member.parts.get(step.plugin)
+    if part is None or part.is_over:
+        return None
+    try:
+        await meet_needs(step, member, part, seat.inbox, seat.around)
+    except MalboxError as error:
+        part.lose(error)
+    return next(iter(_waiting([part])), None)
+
+
+async def _granted(ticket: Ticket, piece: Sequence[Part]) -> bool:
+    """Whether the plugin may work now; False when all the parts ended before it might."""
+    if ticket.waits:
+
+        def withdraw_with_the_last() -> None:
+            if not _waiting(piece):
+                ticket.withdraw()
+
         for part in piece:
-            if not part.is_over:
-                await run_alone(seat, part)
+            part.when_over = withdraw_with_the_last
+            part.wait()
+    try:
+        return await ticket.granted()
+    finally:
+        for part in piece:
+            part.when_over = _do_nothing
+            part.wait_no_more()
+
+
+def _do_nothing() -> None:
+    """When a part is over and nobody waits for that."""
+
+
+async def _work(seat: Seat, piece: Sequence[Part]) -> None:
+    if len(_waiting(piece)) > 1 and await _takes_batches(seat, piece) and len(_waiting(piece)) > 1:
+        await Together(seat, _waiting(piece)).run()
+    for part in piece:
+        if not part.is_over:
+            await run_alone(seat, part)
+            await seat.after_task()
+    await seat.after_task()
 
 
 def _waiting(parts: Sequence[Part]) -> list[Part]:
@@ -93,7 +148,7 @@ def _pieces(parts: Sequence[Part]) -> Iterator[list[Part]]:
     piece: list[Part] = []
     size_bytes = 0
     for part in parts:
-        name_bytes = len(json.dumps(part.job.sample_name))
+        name_bytes = len(json.dumps((part.job.sample_name, dict(part.given))))
         if piece and (len(piece) == MAX_BATCH or size_bytes + name_bytes > _MAX_NAMES_BYTES):
             yield piece
             piece, size_bytes = [], 0

@@ -74,6 +74,12 @@ class HostBench:
         """As `PluginBench.run_batch`, in the same order of plugins."""
         await run_members(self._seats, members, self._around)
 
+    async def check_health(self) -> None:
+        """Ask the plugins that have nothing to do how they are."""
+        async with asyncio.TaskGroup() as group:
+            for seat in self._seats:
+                group.create_task(seat.check_health())
+
     async def clear(self) -> None:
         """Empty the inbox. Raises OSError when that can't be done; the bench is then not to be used again."""
         await asyncio.to_thread(self._clear)

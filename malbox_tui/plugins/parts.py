@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from malbox_tui.model.errors import MalboxError
 from malbox_tui.model.events import PluginStarted, PluginStopped
@@ -36,8 +36,17 @@ class Member:
             if plugin.name in kept_out
         ]
         self._workers = 0
+        self._waiting = 0
+        """How many plugins wait for their turn among those of other tasks."""
+        self._stands = False
         self._error: MalboxError | None = None
         self._told = False
+
+    @property
+    def identification(self) -> Identification | None:
+        """What kind of content it is, as far as that is known by now."""
+        parts = self.parts.values()
+        return next((part.identification for part in parts if part.identification is not None), self.job.identification)
 
     async def watch(self) -> None:
         """End its parts when its stop signal speaks."""
@@ -58,18 +67,27 @@ class Member:
         self._workers += 1
         if self._workers == 1:
             self._member.on_work(True)
+        self._tell_wait()
 
     def put_down(self) -> None:
         """One plugin less does."""
         self._workers -= 1
         if not self._workers:
             self._member.on_work(False)
+        self._tell_wait()
+
+    def waits(self, more: int) -> None:
+        """So many plugins more wait for their turn among those of other tasks."""
+        self._waiting += more
+        self._tell_wait()
 
     def leave(self) -> None:
         """The bench leaves it as it is; nobody works on its sample any more."""
         if self._workers:
             self._workers = 0
             self._member.on_work(False)
+        self._waiting = 0
+        self._tell_wait()
 
     def tell_if_over(self) -> None:
         """Say what was found, if that is all there will be."""
@@ -77,6 +95,12 @@ class Member:
             return
         self._told = True
         self._member.on_found(self._error or self._findings())
+
+    def _tell_wait(self) -> None:
+        stands = self._waiting > 0 and not self._workers
+        if stands is not self._stands:
+            self._stands = stands
+            self.job.on_wait(stands)
 
     def _findings(self) -> Findings:
         parts = self.parts.values()
@@ -90,11 +114,14 @@ class Part:
     """What one plugin has to do with one task.
 
     `run` is None until it is over, and stays so when the result store failed. `log` is what came before its turn and belongs into the
-    plugin's log. `when_over` is called at its end, before anybody is told.
+    plugin's log. `given`: what others gave that its plugin needs, by thing the name in the inbox. `when_over` is called at its end,
+    before anybody is told.
     """
 
     def __init__(self, member: Member, plugin: FoundPlugin, around: Surroundings) -> None:
         self.job = member.job
+        self.name = plugin.name
+        self.given: Mapping[str, str] = {}
         self.is_over = False
         self.run: PluginRun | None = None
         self.identification: Identification | None = None
@@ -105,6 +132,7 @@ class Part:
         self._around = around
         self._on_halt: Callable[[str], None] | None = None
         self._started = False
+        self._waits = False
 
     def take_up(self, on_halt: Callable[[str], None]) -> None:
         """The plugin works on it from now on; `on_halt` is told the reason when it is to end."""
@@ -113,6 +141,24 @@ class Part:
             self._started = True
             self._around.on_news(PluginStarted(task_id=self.job.task_id, plugin=self._plugin.name))
         self._member.taken_up()
+
+    def skip(self, reason: str) -> None:
+        """The plugin doesn't look at it. Nothing happens when it is over."""
+        if not self.is_over:
+            self.run = _account(self._plugin, PluginStatus.SKIPPED, reason, self.job.subject)
+            self._over()
+
+    def wait(self) -> None:
+        """The plugin waits for its turn among those of other tasks."""
+        if not self._waits and not self.is_over:
+            self._waits = True
+            self._member.waits(1)
+
+    def wait_no_more(self) -> None:
+        """Its turn has come, or will not. A second call does nothing."""
+        if self._waits:
+            self._waits = False
+            self._member.waits(-1)
 
     def put_back(self, log: bytes) -> None:
         """The plugin works on it no more, and nothing is found yet: it waits for a turn of its own."""
@@ -159,6 +205,7 @@ class Part:
 
     def _over(self, before_it_is_told: Callable[[], None] = lambda: None) -> None:
         self.is_over = True
+        self.wait_no_more()
         if self._on_halt is not None:
             self._on_halt = None
             self._member.put_down()

@@ -39,6 +39,7 @@ class Ready(_Reply, frozen=True, tag="ready", kw_only=True):
     state: str = "healthy"
     reason: _Line = ""
     takes_batches: bool = False
+    takes_events: bool = False
 
 
 class NotReady(_Reply, frozen=True, tag="not_ready", kw_only=True):

@@ -6,6 +6,7 @@ import asyncio
 import errno
 import itertools
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from malbox_tui.config.settings import Settings
@@ -18,9 +19,12 @@ from malbox_tui.confine.removal import remove_tree
 from malbox_tui.model.errors import PluginUnavailable, StoreError
 from malbox_tui.model.events import EventBody
 from malbox_tui.model.limits import UNLIMITED, ResourceLimits
+from malbox_tui.model.plan import Plan
 from malbox_tui.model.sample import escape
 from malbox_tui.plugins.bench import HostBench
-from malbox_tui.plugins.registry import FoundPlugin, find_plugins
+from malbox_tui.plugins.condition import Condition
+from malbox_tui.plugins.floor import Floor
+from malbox_tui.plugins.registry import FoundPlugin, find_plugins, plan_for
 from malbox_tui.plugins.surroundings import Surroundings
 from malbox_tui.ports import PluginBench, PluginInfo, ResultStore
 
@@ -46,6 +50,9 @@ class HostPluginRunner:
         self._on_news = on_news
         self._plugin_folders = plugin_folders
         self._plugins: tuple[FoundPlugin, ...] = ()
+        self._plan = Plan()
+        self._conditions: dict[str, Condition] = {}
+        self._floor = Floor()
         self._confinement: Confinement | None = None
         self._groups = ControlGroups()
         self._means = Means(has_sandbox=False, controllers=frozenset())
@@ -60,7 +67,7 @@ class HostPluginRunner:
 
         Raises `ManifestError`, `ConfigError`, `ConfinementUnavailable`, `PluginUnavailable`, `StoreError`.
         """
-        self._plugins = await asyncio.to_thread(find_plugins, self._settings.plugins, *self._plugin_folders)
+        self._take(await asyncio.to_thread(find_plugins, self._settings.plugins, *self._plugin_folders))
         confinement = await choose(self._settings.confinement.isolation)
         hierarchies = await asyncio.to_thread(find_hierarchies)
         self._groups = ControlGroups(hierarchies)
@@ -119,6 +126,30 @@ class HostPluginRunner:
         missing = f"; not enforced: {', '.join(map(str, self._not_enforced))}" if self._not_enforced else ""
         return f"{self._confinement.isolation}{missing}"
 
+    @property
+    def plan(self) -> Plan:
+        """How the plugins run together; empty before `open`."""
+        return self._plan
+
+    @property
+    def troubles(self) -> Sequence[str]:
+        """The plugins that were given up."""
+        return tuple(condition.trouble for condition in self._conditions.values() if condition.trouble)
+
+    async def watch(self) -> None:
+        """Ask idle plugins how they are, again and again, until cancelled."""
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._settings.plugins.health_check_s):
+                    await asyncio.get_running_loop().create_future()
+            await self.check_health()
+
+    async def check_health(self) -> None:
+        """Ask the plugins on idle benches how they are, once."""
+        async with asyncio.TaskGroup() as group:
+            for bench in self._idle:
+                group.create_task(bench.check_health())
+
     async def close(self) -> None:
         """End all processes: a second for `on_stop`, then they are killed."""
         self._closed = True
@@ -128,6 +159,11 @@ class HostPluginRunner:
             await _close_all(ending)
         finally:
             await asyncio.to_thread(self._groups.remove)
+
+    def _take(self, plugins: Sequence[FoundPlugin]) -> None:
+        self._plugins = tuple(plugins)
+        self._plan = plan_for(self._plugins)
+        self._conditions = {plugin.name: Condition(plugin.name) for plugin in plugins}
 
     def _new_bench(self, asked: ResourceLimits, confinement: Confinement) -> HostBench:
         number = next(self._numbers)
@@ -139,6 +175,9 @@ class HostPluginRunner:
             flush_grace_s=self._settings.analysis.flush_grace_s,
             results=self._results,
             on_news=self._on_news,
+            plan=self._plan,
+            conditions=self._conditions,
+            floor=self._floor,
         )
         limits = self._means.limits(asked, self._settings.confinement, number)
         return HostBench(

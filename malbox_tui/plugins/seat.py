@@ -13,10 +13,13 @@ from malbox_tui.confine.work import Limits, Work
 from malbox_tui.model.report import degraded
 from malbox_tui.plugins import replies
 from malbox_tui.plugins.ending import last_line
+from malbox_tui.plugins.health import UNHEALTHY, asked_for_health
 from malbox_tui.plugins.limit_hits import counted_hits, disk_limit, hit_by_end, hit_by_traceback
 from malbox_tui.plugins.log_filter import level_of
+from malbox_tui.plugins.manifest import State
 from malbox_tui.plugins.registry import FoundPlugin
 from malbox_tui.plugins.replies import REPLIES, shortened
+from malbox_tui.plugins.size import Size, size_of
 from malbox_tui.plugins.surroundings import Surroundings
 
 READY_TIMEOUT_S = 60.0
@@ -40,9 +43,14 @@ class Seat:
         self, plugin: FoundPlugin, around: Surroundings, inbox: Path, scratch: Path, limits: Limits, groups: BenchGroups
     ) -> None:
         self.plugin = plugin
+        self.condition = around.conditions[plugin.name]
+        self.scope: str | None = None
+        """The scope that its process lives for, beyond the tasks of one run; None: none."""
         self.around = around
+        self.inbox = inbox
         self.weakness = ""
-        self.takes_batches: bool | None = None
+        self.takes_batches: bool | None = False if plugin.manifest.runtime.state is State.EPHEMERAL else None
+        self.takes_events = False
         self.is_closed = False
         self._work = Work(
             name=plugin.name,
@@ -71,6 +79,15 @@ class Seat:
         self._family: frozenset[int] = frozenset()
         """What belonged to the process when it was ready."""
         self._on_close: Callable[[], None] | None = None
+        self._size_when_ready = Size()
+        self._lost = False
+        self._talking = asyncio.Lock()
+        """Held while the process is started, or asked how it is."""
+
+    @property
+    def has_lost_process(self) -> bool:
+        """Its last process broke, or had to be killed, and there is no other since."""
+        return self._lost and self._process is None
 
     def begin_turn(self, on_close: Callable[[], None]) -> None:
         """Limits that hit are counted from here on. `on_close` is called when the turn has to end at once."""
@@ -100,16 +117,20 @@ class Seat:
 
     async def ready_process(self) -> ConfinedProcess:
         """The process, started if there is none that lives. Raises `ConfinedProcessError`."""
-        if self._process is not None and not self._process.alive:
-            await self.kill()
-        if self._process is None:
-            around = self.around
-            self._process = await ConfinedProcess.start(self._work, around.walls, around.settings.max_output_bytes)
-            self._noted = Strikes()
-            self._orders = 0
-            await self._get_ready(self._process)
-            self._family = frozenset(self._process.family())
-        return self._process
+        async with self._talking:
+            if self._process is not None and not self._process.alive:
+                await self.kill()
+            if self._process is None:
+                await self.condition.may_start()
+                around = self.around
+                self._process = await ConfinedProcess.start(self._work, around.walls, around.settings.max_output_bytes)
+                self._noted = Strikes()
+                self._orders = 0
+                await self._get_ready(self._process)
+                self._lost = False
+                self._family = frozenset(self._process.family())
+                self._size_when_ready = size_of(self._family)
+            return self._process
 
     def take_output(self) -> bytes:
         """What the process printed since the last call, or had printed when it was killed in this turn."""
@@ -136,8 +157,40 @@ class Seat:
         self._note_strikes()
         process, self._process = self._process, None
         if process is not None:
+            self._lost = True
             await process.kill()
             self._left_output = process.take_output()
+
+    async def retire(self) -> None:
+        """End the process, politely first, and forget it. The next turn starts another one."""
+        process, self._process = self._process, None
+        self._lost = False
+        if process is not None:
+            await _end(process)
+
+    async def after_task(self) -> None:
+        """Between tasks: end a process that is to serve one only, or that has grown up to its memory limit."""
+        if self.plugin.manifest.runtime.state is State.EPHEMERAL or self._is_at_its_limit():
+            await self.retire()
+
+    async def check_health(self) -> None:
+        """Ask a process that has nothing to do how it is; one that is unwell, or doesn't say, is ended, which counts as a crash."""
+        if self._process is None or self._on_close is not None or self._talking.locked():
+            return
+        async with self._talking:
+            process = self._process
+            try:
+                health = await asked_for_health(process)
+            except ConfinedProcessError as exc:
+                problem = str(exc)
+            else:
+                if health.state != UNHEALTHY:
+                    self._say_weakness(health)
+                    return
+                problem = f"it says that it is unhealthy: {shortened(health.reason)}"
+            if self._process is process:
+                self.condition.crashed(problem)
+                await self.kill()
 
     async def clear_up(self) -> None:
         """After a turn: a process is ended that started others in it which are still there. They would take from the next task what is
@@ -151,16 +204,8 @@ class Seat:
         if self._on_close is not None:
             self._on_close()
         process, self._process = self._process, None
-        if process is None:
-            return
-        process.ask_to_stop()
-        try:
-            async with asyncio.timeout(STOP_TIMEOUT_S):
-                await process.wait()
-        except TimeoutError:
-            pass
-        finally:
-            await process.kill()
+        if process is not None:
+            await _end(process)
 
     async def _get_ready(self, process: ConfinedProcess) -> None:
         config = {**self.plugin.config, **process.places.readable}
@@ -174,8 +219,17 @@ class Seat:
             raise ConfinedProcessError(f"it is not ready: {shortened(reply.reason or last_line(payload))}")
         if not isinstance(reply, replies.Ready):
             raise BrokenWire("the process did not say that it is ready")
-        self.weakness = "" if reply.state == "healthy" else degraded(shortened(reply.reason))
-        self.takes_batches = reply.takes_batches
+        self._say_weakness(reply)
+        self.takes_batches = reply.takes_batches and self.plugin.manifest.runtime.state is not State.EPHEMERAL
+        self.takes_events = reply.takes_events
+
+    def _say_weakness(self, told: replies.Ready | replies.Health) -> None:
+        self.weakness = "" if told.state == "healthy" else degraded(shortened(told.reason))
+
+    def _is_at_its_limit(self) -> bool:
+        if self._process is None:
+            return False
+        return size_of(self._process.family()).is_near(self._work.limits, self._size_when_ready)
 
     def _full_scratch(self) -> tuple[str, ...]:
         free_bytes = None if self._process is None else self._process.scratch_free_bytes()
@@ -187,3 +241,14 @@ class Seat:
             strikes = self._process.strikes()
             self._strikes += strikes.since(self._noted)
             self._noted = strikes
+
+
+async def _end(process: ConfinedProcess) -> None:
+    process.ask_to_stop()
+    try:
+        async with asyncio.timeout(STOP_TIMEOUT_S):
+            await process.wait()
+    except TimeoutError:
+        pass
+    finally:
+        await process.kill()

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from malbox_tui.config.settings import PluginSettings
 from malbox_tui.confine.work import Walls
 from malbox_tui.model.events import EventBody
+from malbox_tui.model.plan import Plan
+from malbox_tui.plugins.condition import Condition
+from malbox_tui.plugins.floor import Floor
+from malbox_tui.plugins.replies import Emitted
 from malbox_tui.ports import ResultStore
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """`on_news` is told of starts, ends and results of plugins, on the loop's thread."""
+    """`on_news` is told of starts, ends and results of plugins, on the loop's thread, `on_event` of events that a plugin emitted.
+
+    `plan` and `conditions` (by name) are those of the plugins, `floor` is where they get leave to work.
+    """
 
     walls: Walls
     settings: PluginSettings
@@ -21,6 +28,10 @@ class Surroundings:
     flush_grace_s: float
     results: ResultStore
     on_news: Callable[[EventBody], None]
+    plan: Plan
+    conditions: Mapping[str, Condition]
+    floor: Floor
+    on_event: Callable[[str, Emitted], None] = lambda plugin, event: None
 
     def grace_s(self, stop_reason: str) -> float:
         """How long a plugin may go on after a stop: longer when its time is over, for then what it has is wanted."""

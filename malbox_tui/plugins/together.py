@@ -84,7 +84,7 @@ class Together:
             place.number = self._seat.next_number()
             self._numbers[place.number] = part
         members = [
-            {"run": place.number, "task_id": part.job.task_id, "sample": part.job.sample_name}
+            {"run": place.number, "task_id": part.job.task_id, "sample": part.job.sample_name, "given": dict(part.given)}
             for part, place in self._places.items()
         ]
         self._turn.give(process, {"kind": "batch", "run": order, "inbox": str(process.places.inbox), "members": members})

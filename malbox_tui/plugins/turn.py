@@ -13,6 +13,7 @@ from malbox_tui.confine.endings import ConfinedProcessError, ProcessEnded
 from malbox_tui.confine.process import ConfinedProcess
 from malbox_tui.model.report import PluginStatus
 from malbox_tui.plugins import replies
+from malbox_tui.plugins.condition import GivenUp
 from malbox_tui.plugins.conversation import LastWord
 from malbox_tui.plugins.ending import Ending, NotBegun, last_line
 from malbox_tui.plugins.replies import BadResult, shortened
@@ -49,8 +50,9 @@ class Turn:
             async with asyncio.timeout(None) as self._scope:
                 try:
                     return await attempt()
-                except NotBegun:
+                except NotBegun as exc:
                     self._order = None
+                    seat.condition.crashed(str(exc))
                     await seat.kill()
                     return await attempt()
         except TimeoutError:
@@ -76,6 +78,7 @@ class Turn:
 
     def ending_of(self, word: LastWord, payload: bytes) -> Ending:
         """What the last word comes to."""
+        self._seat.condition.worked()
         match word:
             case replies.Done():
                 return Ending(PluginStatus.COMPLETED, self._seat.weakness)
@@ -119,8 +122,10 @@ class Turn:
         await self._seat.kill()
         if self._halted is not None:
             return self._halted
-        self.is_broken = not isinstance(error, BadResult)
+        self.is_broken = not isinstance(error, BadResult | GivenUp)
         reason = str(error)
+        if self.is_broken:
+            self._seat.condition.crashed(reason)
         if isinstance(error, ProcessEnded | NotBegun):
             hit = self._seat.hit_by_end(reason, output)
             reason += f", probably at its {hit}" if hit else ""

@@ -130,17 +130,17 @@ async def test_a_stop_while_a_plugin_gets_ready_ends_it(tmp_path: Path) -> None:
     assert run.status is PluginStatus.CANCELED
 
 
-async def test_sequential_plugins_follow_the_others_one_at_a_time(tmp_path: Path) -> None:
-    for name, execution in (
-        ("a-last", "sequential"),
-        ("b-last", "sequential"),
-        ("c-first", "parallel"),
-        ("d-first", "unrestricted"),
-    ):
+async def test_sequential_plugins_follow_the_parallel_ones_one_at_a_time(tmp_path: Path) -> None:
+    for name, execution in (("a-last", "sequential"), ("b-last", "sequential"), ("c-first", "parallel"), ("d-first", "parallel")):
         write_plugin(tmp_path / "plugins", "pass", name, execution)
+    write_plugin(tmp_path / "plugins", "pass", "beside", "unrestricted")
     async with rig(tmp_path) as subject:
         findings = await subject.findings()
-        order = [(type(news), news.plugin) for news in subject.news if isinstance(news, PluginStarted | PluginStopped)]
+        order = [
+            (type(news), news.plugin)
+            for news in subject.news
+            if isinstance(news, PluginStarted | PluginStopped) and news.plugin != "beside"
+        ]
     assert {run.status for run in findings.runs} == {PluginStatus.COMPLETED}
     assert {name for _type, name in order[:4]} == {"c-first", "d-first"}
     assert order[4:] == [

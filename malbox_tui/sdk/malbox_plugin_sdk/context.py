@@ -26,11 +26,20 @@ class Run:
     `is_canceled` is set by the wire's reader, in a thread of its own.
     """
 
-    def __init__(self, run: int, task_id: int, sample_path: Path, config: dict[str, str], send: Send) -> None:
+    def __init__(
+        self,
+        run: int,
+        task_id: int,
+        sample_path: Path,
+        config: dict[str, str],
+        send: Send,
+        given: dict[str, Path] | None = None,
+    ) -> None:
         self.run = run
         self.task_id = task_id
         self.sample_path = sample_path
         self.config = config
+        self.given = given or {}
         self.is_canceled = False
         self._send = send
         self._over = False
@@ -78,6 +87,11 @@ class TaskInfo:
     def config(self) -> dict[str, str]:
         """The plugin's configuration."""
         return dict(self._run.check().config)
+
+    @property
+    def given(self) -> dict[str, Path]:
+        """What other plugins gave of what this one needs by its manifest (`[plan] needs`): files to be read, by name."""
+        return dict(self._run.check().given)
 
     def sample_bytes(self) -> bytes:
         """The whole sample; raises OSError when it can't be read."""

@@ -34,5 +34,15 @@ def order_of(frame: Header, config: dict[str, str], send: Send) -> Order:
     number = int(frame["run"])
     is_batch = frame["kind"] == "batch"
     folder, members = (Path(frame["inbox"]), frame["members"]) if is_batch else (Path(), [frame])
-    runs = (Run(int(member["run"]), int(member["task_id"]), folder / member["sample"], config, send) for member in members)
+    runs = (
+        Run(
+            run=int(member["run"]),
+            task_id=int(member["task_id"]),
+            sample_path=folder / member["sample"],
+            config=config,
+            send=send,
+            given={thing: folder / name for thing, name in member.get("given", {}).items()},
+        )
+        for member in members
+    )
     return Order(number, tuple(runs), is_batch)

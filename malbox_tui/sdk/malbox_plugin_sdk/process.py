@@ -129,7 +129,9 @@ class _Process:
             return False
         self._flush()
         takes_batches = callable(getattr(self._plugin, "on_batch", None))
-        self._send({"kind": "ready", **self._identity, **health, "takes_batches": takes_batches})
+        takes_events = type(self._plugin).on_event is not Plugin.on_event
+        said = {"takes_batches": takes_batches, "takes_events": takes_events}
+        self._send({"kind": "ready", **self._identity, **health, **said})
         return True
 
     def _carry_out(self, order: Order) -> None:
