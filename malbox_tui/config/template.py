@@ -41,7 +41,10 @@ _EXAMPLES: Mapping[str, Any] = MappingProxyType(
         "machines.disk_folder": "/var/tmp",
         "machines.disk_kib_s": 20480,
         "machines.network_kbps": 1000,
-        "plugins.config": {"yara-x": {"rules": "/path/to/rules", "scan_timeout_s": "120"}},
+        "plugins.config": {
+            "strings": {"min_length": "6", "max_mib": "128"},
+            "yara-x": {"rules": "/path/to/rules", "scan_timeout_s": "120"},
+        },
     }
 )
 """What stands in the file for a key that has no default, or one that would not show how it is written."""

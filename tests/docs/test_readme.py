@@ -85,4 +85,4 @@ def test_the_configuration_in_the_readme_is_one(tmp_path: Path) -> None:
     example, *_ = re.findall(r"```toml\n(.*?)```", README, re.S)
     (tmp_path / "config.toml").write_text(example.replace("/srv/rules", str(tmp_path)))
     source = ConfigSource(tmp_path / "config.toml", named=True)
-    assert {plugin.name for plugin in find_plugins(source.load().plugins)} == {"file-type", "yara-x"}
+    assert {plugin.name for plugin in find_plugins(source.load().plugins)} == {"file-type", "strings", "yara-x"}

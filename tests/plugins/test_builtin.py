@@ -82,7 +82,9 @@ def identified(findings: Findings) -> Identification:
 
 async def test_digests_are_those_of_the_reference_tools(tmp_path: Path) -> None:
     sample = bytes(range(256)) * 20_000
-    async with rig(tmp_path, plugins=PluginSettings(disabled=("file-type", "yara-x")), plugin_folder=BUILTIN_FOLDER) as subject:
+    async with rig(
+        tmp_path, plugins=PluginSettings(disabled=("file-type", "strings", "yara-x")), plugin_folder=BUILTIN_FOLDER
+    ) as subject:
         run = await subject.run(sample)
         digests = json.loads(await subject.content(run, "digests"))
     for name in ("md5", "sha1", "sha256"):
@@ -100,7 +102,9 @@ async def test_fuzzy_hashes_are_those_of_ssdeep(tmp_path: Path) -> None:
             b"".join(b"line %d of a text that repeats itself a little\n" % number for number in range(1000))
         ),
     }
-    async with rig(tmp_path, plugins=PluginSettings(disabled=("file-type", "yara-x")), plugin_folder=BUILTIN_FOLDER) as subject:
+    async with rig(
+        tmp_path, plugins=PluginSettings(disabled=("file-type", "strings", "yara-x")), plugin_folder=BUILTIN_FOLDER
+    ) as subject:
         found = [json.loads(await subject.content(await subject.run(sample), "digests")) for sample in samples.values()]
     assert [digests["ssdeep"] for digests in found] == list(samples)
 
@@ -112,7 +116,9 @@ async def test_without_a_sandbox_too_nothing_is_left_beside_the_results(tmp_path
 
 
 async def test_content_is_identified_by_its_bytes(tmp_path: Path) -> None:
-    async with rig(tmp_path, plugins=PluginSettings(disabled=("digests", "yara-x")), plugin_folder=BUILTIN_FOLDER) as subject:
+    async with rig(
+        tmp_path, plugins=PluginSettings(disabled=("digests", "strings", "yara-x")), plugin_folder=BUILTIN_FOLDER
+    ) as subject:
         found = {}
         for name, (sample, _expected) in SAMPLES.items():
             identification = identified(await subject.findings(sample))
@@ -144,7 +150,9 @@ async def test_without_the_plugin_whose_work_that_is_nobody_knows_what_a_content
 
 
 async def test_our_rules_find_what_they_are_for(tmp_path: Path) -> None:
-    async with rig(tmp_path, plugins=PluginSettings(disabled=("digests", "file-type")), plugin_folder=BUILTIN_FOLDER) as subject:
+    async with rig(
+        tmp_path, plugins=PluginSettings(disabled=("digests", "file-type", "strings")), plugin_folder=BUILTIN_FOLDER
+    ) as subject:
         for classification, samples in ((Classification.SUSPICIOUS, SUSPICIOUS), (Classification.MALICIOUS, MALICIOUS)):
             for rule, sample in samples.items():
                 verdict = await verdict_on(subject, sample)
@@ -163,7 +171,7 @@ async def test_rules_of_the_operator_are_used_and_broken_ones_named(tmp_path: Pa
     (rules / "broken.yar").write_text("rule Broken\n{\n    condition: nothing_of_that_name\n}\n")
     (rules / "silent.yara").write_text('rule Silent { strings: $a = "haystack" condition: $a }')
     (rules / "notes.txt").write_text("no rules")
-    plugins = PluginSettings(disabled=("digests", "file-type"), config={"yara-x": {"rules": str(rules)}})
+    plugins = PluginSettings(disabled=("digests", "file-type", "strings"), config={"yara-x": {"rules": str(rules)}})
     async with rig(tmp_path, plugins=plugins, plugin_folder=BUILTIN_FOLDER) as subject:
         assert await verdict_on(subject, b"a needle here") == Verdict(Classification.MALICIOUS, 77, Confidence.LOW, ("Mine",))
         assert await verdict_on(subject, b"a haystack") == Verdict(Classification.SUSPICIOUS, None, Confidence.LOW, ("Silent",))
@@ -180,7 +188,7 @@ async def test_what_is_no_file_among_the_rules_is_named_and_not_waited_for(tmp_p
     (rules / "folder.yar").mkdir(parents=True)
     os.mkfifo(rules / "pipe.yar")
     (rules / "mine.yar").write_text('rule Mine { strings: $a = "needle" condition: $a }')
-    plugins = PluginSettings(disabled=("digests", "file-type"), config={"yara-x": {"rules": str(rules)}})
+    plugins = PluginSettings(disabled=("digests", "file-type", "strings"), config={"yara-x": {"rules": str(rules)}})
     async with rig(tmp_path, plugins=plugins, plugin_folder=BUILTIN_FOLDER) as subject:
         run = await subject.run(b"a needle")
     assert run.verdict is not None
@@ -188,7 +196,7 @@ async def test_what_is_no_file_among_the_rules_is_named_and_not_waited_for(tmp_p
     assert run.reason == "degraded: rules/folder.yar: not a file; rules/pipe.yar: not a file"
 
 
-@pytest.mark.parametrize("name", ["digests", "file-type", "yara-x"])
+@pytest.mark.parametrize("name", ["digests", "file-type", "strings", "yara-x"])
 def test_rule_files_and_code_are_no_test_files_themselves(name: str) -> None:
     for path in (BUILTIN_FOLDER / name).rglob("*"):
         if path.is_file() and path.suffix != ".pyc":

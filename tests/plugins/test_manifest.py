@@ -320,7 +320,7 @@ def test_the_path_of_an_option_has_to_be_there(tmp_path: Path) -> None:
 
 
 def test_the_built_in_plugins_are_found() -> None:
-    assert [found.name for found in find_plugins(PluginSettings())] == ["digests", "file-type", "yara-x"]
+    assert [found.name for found in find_plugins(PluginSettings())] == ["digests", "file-type", "strings", "yara-x"]
 
 
 GUEST = """
