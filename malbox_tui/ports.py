@@ -666,6 +666,18 @@ class MachineBook(Protocol):
         ...
 
 
+class MarkBook(Protocol):
+    """Keeps the marks that were left in guests, so that the engine that comes next proves its first reverts, too."""
+
+    async def kept(self, machine: MachineSpec) -> GuestMark | None:
+        """The mark that was kept last for this machine, reverted to this snapshot; None: there is none, or it can't be read."""
+        ...
+
+    async def keep(self, machine: MachineSpec, mark: GuestMark) -> None:
+        """Keep a mark in place of the one before. Raises `StoreError`, with the one before kept."""
+        ...
+
+
 # --- limits ----------------------------------------------------------------------------------------------------------------------
 
 

@@ -51,6 +51,7 @@ from malbox_tui.ports import (
     LimitsStore,
     MachineBook,
     Machinery,
+    MarkBook,
     PendingEntry,
     PluginRunner,
     Quarantine,
@@ -81,6 +82,8 @@ class Adapters:
     """Where changed limits of worker groups are kept; None: they can't be."""
     book: MachineBook | None = None
     """Where machines that were added, changed or removed are kept; None: they are for this run only."""
+    marks: MarkBook | None = None
+    """Where the marks in guests are kept for the next start; None: nowhere, and its first reverts are not proven."""
     actions: ActionBook | None = None
     """The log of actions, which the store keeps; None: it can't be read."""
     owner: str = "operator"
@@ -120,7 +123,7 @@ class Engine:
         self._lifecycle = Lifecycle(
             adapters.store, self._health, adapters.wall, self._tracker, settings.analysis.lease_s, self._on_pending
         )
-        care = MachineCare(adapters.machinery, settings.machinery, self._tracker, adapters.wall)
+        care = MachineCare(adapters.machinery, settings.machinery, self._tracker, adapters.wall, adapters.marks)
         self._machines = MachinePool(
             adapters.machinery, care, adapters.wall, self.announce, self._on_machines, lambda requires: self._pool.reach(requires)
         )

@@ -3,8 +3,9 @@
 Every call to a hypervisor or a guest has a time limit here, so none can hold a machine for ever; a machine is in `reverting` only while
 its care runs. At most `max_starting` machines start or revert at once: more of them at a time are slower, not faster.
 
-1. *Proven clean*: a guest that was reverted is marked with traces; after the next revert they have to be gone. The task that comes soon
-   goes on with the conversation of the proof, and has nothing to wait for.
+1. *Proven clean*: a guest that was reverted is marked with traces; after the next revert they have to be gone. Marks are kept for the
+   engine's next start before anything of a task gets into a guest. The task that comes soon goes on with the conversation of the
+   proof, and has nothing to wait for.
 2. What the hypervisor doesn't know as it is configured may be somebody else's: it is asked about a machine before it is first touched.
 """
 
@@ -28,10 +29,11 @@ from malbox_tui.model.errors import (
     MachineMisconfigured,
     MachineMissing,
     MachineUnable,
+    StoreError,
 )
 from malbox_tui.model.limits import ResourceLimits
 from malbox_tui.model.machine import MachineTrigger, Throttle
-from malbox_tui.ports import Clock, GuestChannel, GuestSession, MachineProvider, Machinery
+from malbox_tui.ports import Clock, GuestChannel, GuestSession, MachineProvider, Machinery, MarkBook
 
 log = logging.getLogger(__name__)
 
@@ -52,8 +54,16 @@ MOST_TRACES_TOLD = 4
 class MachineCare:
     """Works on machines, any number at a time; each machine has at most one care."""
 
-    def __init__(self, machinery: Machinery, settings: MachinerySettings, tracker: TaskTracker, wall: Clock) -> None:
+    def __init__(
+        self,
+        machinery: Machinery,
+        settings: MachinerySettings,
+        tracker: TaskTracker,
+        wall: Clock,
+        marks: MarkBook | None = None,
+    ) -> None:
         self._machinery = machinery
+        self._marks = marks
         self._settings = settings
         self._tracker = tracker
         self._wall = wall
@@ -198,6 +208,14 @@ class MachineCare:
             machine.mark = await session.mark()
         except GuestRefused as error:
             machine.warn(f"Its reverts can't be proven: no mark could be left in its guest ({error.problem}).")
+            return
+        try:
+            if self._marks is not None:
+                await self._marks.keep(machine.spec, machine.mark)
+        except StoreError as error:
+            machine.warn(
+                f"If malbox-tui dies, the next revert can't be proven: the mark in its guest could not be kept ({error})."
+            )
 
     async def _bind(self, machine: Machine, limits: ResourceLimits) -> None:
         """Hold the machine to what its task's worker group and its own configuration allow."""
@@ -219,6 +237,8 @@ class MachineCare:
         await self._provider(machine).revert(machine.spec)
         session = await self._channel(machine).connect(machine.spec)
         await _or_closed(session, self._set_clock(machine, session))
+        if machine.mark is None and self._marks is not None:
+            machine.mark = await self._marks.kept(machine.spec)
         if machine.mark is not None:
             await _or_closed(session, self._look_for_traces(machine, session))
         await _or_closed(session, self._mark(machine, session))

@@ -29,6 +29,7 @@ from malbox_tui.ports import Intake, LimitsStore, MachineBook, Machinery
 from malbox_tui.runtime.engine_thread import EngineThread
 from malbox_tui.runtime.machine_assembly import build_machinery
 from malbox_tui.store.folder_lock import FolderLock
+from malbox_tui.store.marks import MarksFile
 from malbox_tui.store.quarantine import CartQuarantine
 from malbox_tui.store.results import FileResultStore
 from malbox_tui.store.sqlite import SqliteStore
@@ -123,6 +124,7 @@ def build_engine(
             machinery=Machinery(listing.machines, faults=listing.faults) if at_rest else build_machinery(listing),
             limits=limits,
             book=book,
+            marks=MarksFile(folders.marks),
             guest_plugins=() if at_rest else find_guest_plugins(settings.plugins, plugin_folder, folders.plugins),
             free_bytes=lambda: _free_bytes(folders.root),
         ),

@@ -17,9 +17,10 @@ class MachineBody:
     """One machine's physical state.
 
     `fresh`: reverted, and nothing was put into it since. `dirt`: what was put into it since the last true revert; `touched_at`: when
-    the first of it was since it was switched on, on the loop's clock. `marked`: the living engine has left traces in it since then.
-    `lied`: its latest revert was reported as done and left the dirt, and no traces by which an engine could notice. `facts`: what its
-    hypervisor says of it. `throttle`: what bounds it while it runs. `downfall`: why it runs no more.
+    the first of it was since it was switched on, on the loop's clock. `mark`: the traces that were left in it since then and that the
+    living engine knows of; `kept_mark`: those that its next start will know of. `lied`: its latest revert was reported as done and left
+    the dirt, and no traces by which an engine could notice. `facts`: what its hypervisor says of it. `throttle`: what bounds it while
+    it runs. `downfall`: why it runs no more.
 
     `run_number` counts the times it was switched on or off: a conversation with an earlier run is over. `boots` counts how often the
     guest started anew by itself. `guest_up_at`: when it answers, on the loop's clock; infinite: never. `files`: the guest's, by path;
@@ -32,7 +33,8 @@ class MachineBody:
     running: bool = False
     fresh: bool = False
     dirt: str = ""
-    marked: bool = False
+    mark: str = ""
+    kept_mark: str = ""
     lied: bool = False
     facts: MachineFacts = _FACTS
     throttle: Throttle = _UNBOUND
@@ -63,12 +65,12 @@ class MachineBody:
         """Bring it to its clean snapshot, running."""
         self.files.clear()
         self.written.clear()
-        self.fresh, self.dirt, self.marked, self.lied = True, "", False, False
+        self.fresh, self.dirt, self.mark, self.lied = True, "", "", False
         self._begin_run(running=True, guest_up_at=guest_up_at)
 
     def pretend_revert(self, guest_up_at: float) -> None:
         """Restart it with all that is on its disk."""
-        self.fresh, self.lied = False, not self.marked
+        self.fresh, self.lied = False, not self.mark
         self._begin_run(running=True, guest_up_at=guest_up_at)
 
     def lose_guest(self) -> None:
@@ -90,13 +92,18 @@ class MachineBody:
 
     def leave_traces(self, word: str) -> None:
         """The engine marked it, and will know by that whether it was reverted; for a task it is as good as before."""
-        self.marked = True
+        self.mark = word
         self.dirt = self.dirt or word
+
+    def forget_mark(self) -> None:
+        """The engine has ended, and the next one knows what was kept."""
+        if self.mark != self.kept_mark:
+            self.mark = ""
 
     def forget_callers(self) -> None:
         """Whoever called, talked or left traces is gone. A guest that was starting is up by the time somebody asks again."""
         self.call = None
-        self.marked = False
+        self.forget_mark()
         self.in_use.clear()
         self.busy.clear()
         self._watchers.clear()

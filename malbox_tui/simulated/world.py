@@ -19,6 +19,7 @@ from pathlib import Path
 from random import Random
 
 from malbox_tui.model.machine import MachineSpec
+from malbox_tui.ports import GuestMark
 from malbox_tui.simulated.faults import Fault, Faults
 from malbox_tui.simulated.machine_body import MachineBody
 
@@ -71,8 +72,9 @@ class World:
     """What all simulated adapters of one fleet share.
 
     `machines` maps names to the machines as they are. `files` maps paths of this host, which need not exist on disk, to what lies
-    there. `samples` (by SHA-256) and `results` (by path) are the disks under the simulated quarantine and result store. `programs`
-    says what a content does in a guest; one that isn't named does what the seed says. `numbers` tell conversations and benches apart.
+    there. `samples` (by SHA-256), `results` (by path) and `marks` (by machine) are the disks under the simulated quarantine, result
+    store and book of marks. `programs` says what a content does in a guest; one that isn't named does what the seed says. `numbers`
+    tell conversations and benches apart.
     In a world that `grows`, a machine comes into being when its hypervisor is first asked for it.
     """
 
@@ -94,6 +96,7 @@ class World:
         self.files: dict[Path, bytes] = {}
         self.samples: dict[str, bytes] = {}
         self.results: dict[str, bytes] = {}
+        self.marks: dict[str, GuestMark] = {}
         self.programs: dict[bytes, Program] = {}
         self.violations: list[str] = []
         self.deceptions: list[str] = []
@@ -116,9 +119,9 @@ class World:
             body.forget_callers()
 
     def engine_ended(self) -> None:
-        """The engine's process ended in good order. The next one knows nothing of the marks that it left in guests."""
+        """The engine's process ended in good order. The next one knows nothing of marks in guests but those that were kept."""
         for body in self.machines.values():
-            body.marked = False
+            body.forget_mark()
 
     def drawn(self, span: Span) -> float:
         """A duration within `span`."""

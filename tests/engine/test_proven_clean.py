@@ -7,13 +7,14 @@ import pytest
 
 from malbox_tui.config.settings import MachinerySettings
 from malbox_tui.model.commands import EnableMachines, ProbeMachines
-from malbox_tui.model.errors import GuestRefused, MachineError
+from malbox_tui.model.errors import GuestRefused, MachineError, StoreError
 from malbox_tui.model.events import MachineChanged
 from malbox_tui.model.machine import MachineSpec, MachineState
 from malbox_tui.model.task import RequirementClass, TaskState
 from malbox_tui.ports import GuestMark, GuestSession, Machinery
 from malbox_tui.simulated.faults import ALWAYS, Fault
 from malbox_tui.simulated.guests import SimulatedSession
+from malbox_tui.simulated.marks import SimulatedMarks
 from tests.support.rig import LINUX, EngineRig, spec, states, with_engine
 from tests.support.virtual_time import settle_loop
 
@@ -229,6 +230,43 @@ def test_a_machine_that_nothing_here_moves_is_quarantined_in_words(field: str) -
         assert machine.reason in ("nothing here runs magic machines", "nothing here talks to guests by 'magic'")
 
     with_engine(test, machines=[msgspec.structs.replace(spec("m1"), **{field: "magic"})], leaves=True)
+
+
+def test_the_first_revert_after_an_engine_died_is_proven_by_the_mark_that_it_kept() -> None:
+    async def test(rig: EngineRig) -> None:
+        rig.world.faults.inject(Fault.REVERT_LEAVES_DIRT, "m1", ALWAYS)
+        machine = await rig.until_machine("m1", M.QUARANTINED)
+        assert machine.reason.startswith("its snapshot did not take back the file of-before")
+        rig.world.faults.calm()
+        await rig.do(EnableMachines(machines=("m1",)))
+        await rig.add("one", requires=LINUX)
+        assert states(await rig.all_final()) == [T.COMPLETED]
+        assert rig.world.marks["m1"].file != "of-before", "each revert has a mark of its own"
+
+    def with_traces(rig: EngineRig) -> None:
+        body = rig.world.machines["m1"]
+        body.leave_traces("of-before")
+        body.files["of-before"] = b""
+        rig.world.marks["m1"] = GuestMark("of-before", "of-before")
+
+    with_engine(test, machines=[spec("m1")], prepare=with_traces)
+
+
+def test_a_mark_that_can_not_be_kept_is_told_and_the_machine_serves(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fails(_self: SimulatedMarks, _machine: MachineSpec, _mark: GuestMark) -> None:
+        raise StoreError("the disk is full")
+
+    async def test(rig: EngineRig) -> None:
+        await rig.add("one", requires=LINUX)
+        assert states(await rig.all_final()) == [T.COMPLETED]
+        facts = (await rig.machine("m1")).facts
+        assert facts is not None
+        assert facts.warnings == (
+            "If malbox-tui dies, the next revert can't be proven: the mark in its guest could not be kept (the disk is full).",
+        )
+
+    monkeypatch.setattr(SimulatedMarks, "keep", fails)
+    with_engine(test, machines=[spec("m1")])
 
 
 def test_one_bad_snapshot_never_empties_the_pool() -> None:

@@ -13,6 +13,7 @@ from malbox_tui.ports import Clock, Machinery
 from malbox_tui.simulated.faults import Fault, Faults
 from malbox_tui.simulated.guests import SimulatedChannel
 from malbox_tui.simulated.machines import SimulatedProvider
+from malbox_tui.simulated.marks import SimulatedMarks
 from malbox_tui.simulated.plugin_run import PLUGINS
 from malbox_tui.simulated.plugins import SimulatedRunner
 from malbox_tui.simulated.results import SimulatedResults
@@ -104,6 +105,7 @@ class Surroundings:
             runner=self._runner,
             wall=self._wall,
             machinery=machinery,
+            marks=SimulatedMarks(self._world),
         )
 
     def _tell(self, body: EventBody) -> None:

@@ -25,6 +25,7 @@ from malbox_tui.model.task import RequirementClass, Task, TaskState
 from malbox_tui.ports import GuestPlugin, Machinery
 from malbox_tui.simulated.guests import SimulatedChannel
 from malbox_tui.simulated.machines import SimulatedProvider
+from malbox_tui.simulated.marks import SimulatedMarks
 from malbox_tui.simulated.world import Durations, Program, World
 from malbox_tui.store.memory import MemoryStore
 from tests.support.scripted import (
@@ -239,7 +240,9 @@ def built(
     machinery = Machinery(machines, {"simulated": SimulatedProvider(world)}, {"simulated": SimulatedChannel(world)})
     quarantine, results, limits, wall = ScriptedQuarantine(), ScriptedResults(), ScriptedLimits(), JumpingClock()
     results.files = world.files
-    adapters = Adapters(store, quarantine, results, runner, wall, machinery, limits, guest_plugins=guest_plugins)
+    adapters = Adapters(
+        store, quarantine, results, runner, wall, machinery, limits, marks=SimulatedMarks(world), guest_plugins=guest_plugins
+    )
     engine = Engine(settings, adapters)
     return EngineRig(engine, store, quarantine, results, runner, world, limits, wall)
 
