@@ -1,11 +1,20 @@
 #!/usr/bin/env python3
-"""The sums that samples are known by, and ssdeep's fuzzy hash for finding similar ones. The file is read once, in chunks."""
+"""The sums that samples are known by, and fuzzy hashes for finding similar ones: ssdeep's and, where py-tlsh is installed, TLSH.
+
+The file is read once, in chunks.
+"""
 
 import hashlib
 from pathlib import Path
+from typing import Any
 
 import malbox_plugin_sdk as malbox
 import rehashes
+
+try:
+    import tlsh
+except ImportError:
+    tlsh = None
 
 CHUNK_BYTES = 1024 * 1024
 
@@ -34,12 +43,27 @@ def digests_of(path: Path) -> dict[str, str]:
     """Each digest by its name."""
     sums = {"sha256": hashlib.sha256(), "sha1": hashlib.sha1(), "md5": hashlib.md5()}
     fuzzy = rehashes.PySsdeep()
+    locality = None if tlsh is None else tlsh.Tlsh()
     with path.open("rb") as file:
         while chunk := file.read(CHUNK_BYTES):
             for digest in sums.values():
                 digest.update(chunk)
             fuzzy.update(chunk)
-    return {**{name: digest.hexdigest() for name, digest in sums.items()}, "ssdeep": fuzzy.finalize()}
+            if locality is not None:
+                locality.update(chunk)
+    digests = {**{name: digest.hexdigest() for name, digest in sums.items()}, "ssdeep": fuzzy.finalize()}
+    return digests if locality is None else {**digests, **tlsh_of(locality)}
 
 
-malbox.run(Digests())
+def tlsh_of(locality: Any) -> dict[str, str]:
+    """TLSH's hash by its name; there is none of a content that is shorter than 50 bytes, or too much alike."""
+    try:
+        locality.final()
+        digest = locality.hexdigest()
+    except ValueError:
+        return {}
+    return {} if digest in ("", "TNULL") else {"tlsh": digest}
+
+
+if __name__ == "__main__":
+    malbox.run(Digests())
