@@ -162,16 +162,21 @@ class RemoteClient:
     # --- the port ----------------------------------------------------------------------------------------------------------------
 
     async def do(self, command: Command) -> CommandOutcome:
-        """See `Client`. Its actor is who this process belongs to, whatever the command says. Raises `Disconnected`.
+        """See `Client`. Its actor is who this process belongs to, whatever the command says. Raises `Disconnected`, which says so when it
+        may have been carried out all the same.
 
         It has a key in any case: it may be sent twice, when a kept connection is lost.
         """
+        request = self._request("POST", "/v1/commands", Order(action=command.action, key=command.key or uuid4().hex))
         try:
-            outcome: CommandOutcome = await self._ask(
-                "POST", "/v1/commands", Order(action=command.action, key=command.key or uuid4().hex), CommandOutcome
-            )
+            outcome: CommandOutcome = await self._told(self._value(request, CommandOutcome))
         except RefusedCommand as refused:
             return CommandOutcome(done=False, message=str(refused))
+        except Disconnected as lost:
+            if not request.sent.is_set():
+                raise
+            remedy = "It was sent, and may have been carried out: look what became of it when the connection is back."
+            raise Disconnected(lost.where, lost.problem, lost.since, remedy) from lost
         return outcome
 
     async def submit(

@@ -10,7 +10,7 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import h11
 
@@ -38,13 +38,14 @@ class Silence(ConnectionLost):
 @dataclass(frozen=True, slots=True)
 class Request:
     """What is asked. A `content` that comes in pieces is sent as it comes, and can't be sent twice. The answer may be silent for
-    `stall_s`."""
+    `stall_s`. `sent` is set when some of it may have come there."""
 
     method: str
     target: str
     headers: Sequence[tuple[str, str]] = ()
     content: bytes | AsyncIterator[bytes] = b""
     stall_s: float = STALL_S
+    sent: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def is_repeatable(self) -> bool:
@@ -127,6 +128,7 @@ class Wire:
     async def begin(self, request: Request) -> Head:
         """Send a request and read how the answer begins. Raises as `ask` does."""
         self.was_used = True
+        request.sent.set()
         await self._send(request)
         while True:
             event = await self._next(request.stall_s)

@@ -8,6 +8,7 @@ from urllib.parse import unquote
 
 import pytest
 
+from malbox_tui.model.commands import Command, PausePool
 from malbox_tui.model.errors import Disconnected
 from malbox_tui.model.events import Gap
 from malbox_tui.remote import following as following_module
@@ -133,9 +134,23 @@ async def test_a_call_that_is_waited_for_is_given_up_when_the_connection_is_lost
     async with odd_server(tmp_path / "s", play), following(remote, place(0)) as events, asyncio.TaskGroup() as beside:
         assert await anext(events) == event(1)
         waiting = beside.create_task(anext(events))
-        with pytest.raises(Disconnected, match="the connection was closed"):
+        with pytest.raises(Disconnected, match=r"the connection was closed\. Try again"):
             await remote.overview()
         waiting.cancel()
+
+
+async def test_of_a_command_that_is_given_up_it_is_said_whether_it_may_have_been_carried_out(
+    client: Make, tmp_path: Path
+) -> None:
+    async def play(_: str, __: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    pause = Command(action=PausePool(), actor="ana")
+    async with odd_server(tmp_path / "s", play):
+        with pytest.raises(Disconnected, match=r"the connection was closed\. It was sent, and may have been carried out: look"):
+            await client(tmp_path / "s").do(pause)
+    with pytest.raises(Disconnected, match=r"nobody listens on the socket: the engine was ended\. Try again"):
+        await client(tmp_path / "s").do(pause)
 
 
 class TurnedClock:
