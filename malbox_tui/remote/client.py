@@ -162,7 +162,7 @@ class RemoteClient:
     # --- the port ----------------------------------------------------------------------------------------------------------------
 
     async def do(self, command: Command) -> CommandOutcome:
-        """See `Client`. Its actor is who this process belongs to, whatever the command says. Raises `Disconnected`, which says so when it
+        """See `Client`. Its actor is who this process belongs to. Raises `Disconnected`, which says so when it
         may have been carried out all the same.
 
         It has a key in any case: it may be sent twice, when a kept connection is lost.
