@@ -1,7 +1,7 @@
 """`malbox-tui [PATH…]`: the console with the pool inside. How it starts, and how each of its ends becomes words and an exit code.
 
-The app runs on the main thread and the engine in its own. Whatever becomes of the app, the engine is stopped here, waited for with a
-bound, and only then is said what is left.
+The app runs on the main thread, the engine in its own, and what serves it to others in a third. Whatever becomes of the app, the engine
+is stopped here, waited for with a bound, and only then is said what is left.
 """
 
 from __future__ import annotations
@@ -23,11 +23,13 @@ from malbox_tui.cli.options import GlobalOptions
 from malbox_tui.cli.output import tell, write_line
 from malbox_tui.cli.paths import is_missing, nothing_there
 from malbox_tui.cli.screen import STDERR_FILE, AppEnd, LastResort, close_screen, host_name, login_name, run_app, tell_of_breakdown
+from malbox_tui.cli.side_door import SideDoor
 from malbox_tui.cli.terminal import KeptTerminal, is_terminal, obstacle
 from malbox_tui.cli.text import counted, sentence
 from malbox_tui.cli.watchman import Watchman
 from malbox_tui.cli.wishes import Wishes
 from malbox_tui.config.loading import Configuration, shown_path
+from malbox_tui.model.archive import ArchiveChoice
 from malbox_tui.model.commands import ShutdownMode
 from malbox_tui.model.errors import DataFolderInUse, Disconnected, MalboxError
 from malbox_tui.model.submission import SubmissionOptions
@@ -75,8 +77,9 @@ def make_command(
             return _refuse(f"{problem}. `malbox-tui analyze PATH` works without.")
         if paths and all(map(is_missing, paths)):
             return _refuse(nothing_there(paths))
-        asked = (wishes or Wishes()).submission()
-        return Console(tuple(map(os.fsencode, paths)), asked, options or GlobalOptions()).carry_out()
+        asked = wishes or Wishes()
+        raw = tuple(map(os.fsencode, paths))
+        return Console(raw, asked.submission(), asked.archives(), options or GlobalOptions()).carry_out()
 
     return console
 
@@ -96,6 +99,7 @@ class Console:
 
     paths: tuple[bytes, ...]
     wishes: SubmissionOptions
+    archives: ArchiveChoice
     options: GlobalOptions
 
     def carry_out(self) -> int:
@@ -118,7 +122,9 @@ class Console:
             raise in_use
         holder = "another process" if in_use.pid is None else f"process {in_use.pid}"
         note = f"Attached to the engine of {holder}, which has this data folder; leaving stops nothing."
-        console = AttachedConsole(self.options, self.options.command(), paths=self.paths, wishes=self.wishes, notes=(note,))
+        console = AttachedConsole(
+            self.options, self.options.command(), paths=self.paths, wishes=self.wishes, archives=self.archives, notes=(note,)
+        )
         try:
             return console.carry_out(SocketWay(str(path), shown_path(path)))
         except Disconnected:
@@ -142,19 +148,21 @@ class Console:
             with Watchman(sys.stdin.fileno(), end_limit_s, last_resort, drain_limit_s=drain_limit_s) as watchman:
                 source = self.options.source
                 engine = start_engine(settings, folders, source.saved_limits(), source.saved_machines())
+                door = SideDoor(engine, self.options, settings)
                 watchman.guard(engine)
                 end = AppEnd()
                 try:
                     if watchman.signal is None:
-                        end = self._show(engine, configuration, watchman)
+                        end = self._show(engine, door, configuration, watchman)
                 finally:
                     engine.stop(ShutdownMode.GIVE_BACK)
                     close_screen(terminal, end.error)
                     if not engine.join(end_limit_s):
                         last_resort(watchman.exit_code or EXIT_BROKEN)
+                    door.close()
                 return self._conclude(engine, watchman, end)
 
-    def _show(self, engine: EngineThread, configuration: Configuration, watchman: Watchman) -> AppEnd:
+    def _show(self, engine: EngineThread, door: SideDoor, configuration: Configuration, watchman: Watchman) -> AppEnd:
         """The app, from its first to its last frame. What broke it is returned, so that the engine is ended in any case."""
         left_by_key = goes_on = False
 
@@ -174,11 +182,12 @@ class Console:
 
             surroundings = Surroundings(
                 client=engine.client,
-                intake=open_intake(configuration.settings, self.options.folders),
+                intake=open_intake(configuration.settings, self.options.folders, self.archives),
                 actor=login_name(),
                 host=host_name(),
                 on_leave=leave,
                 on_background=go_on,
+                on_shown=door.open,
                 paths=self.paths,
                 wishes=self.wishes,
                 notes=configuration.notes,

@@ -4,7 +4,6 @@
 2. Signs of life come from the engine's loop: one that hangs sends none, and the service manager starts it anew.
 3. SIGTERM drains, whatever comes after it gives back, and one more ends the process at once; so does an engine that doesn't end within
    its grace periods.
-4. Who takes the socket's file away doesn't shut the engine off: it is made again, and consoles that are attached stay.
 """
 
 from __future__ import annotations
@@ -14,13 +13,11 @@ import logging
 import os
 import signal
 import time
-from collections.abc import Coroutine
-from contextlib import ExitStack, suppress
-from importlib.metadata import version
-from typing import Any
+from contextlib import suppress
 
 from malbox_tui.cli.analyze import STOP_MARGIN_S
 from malbox_tui.cli.breakdown import engine_breakdown, first_cause
+from malbox_tui.cli.front_door import open_door
 from malbox_tui.cli.notify import Notifier
 from malbox_tui.cli.options import GlobalOptions
 from malbox_tui.cli.output import tell
@@ -31,13 +28,11 @@ from malbox_tui.cli.troubles import troubles_told
 from malbox_tui.config.changes import changes, with_live
 from malbox_tui.config.loading import shown_path
 from malbox_tui.config.settings import Settings
+from malbox_tui.engine.clock import sleep
 from malbox_tui.model.commands import ShutdownMode
-from malbox_tui.model.errors import EngineStopped, SocketUnavailable
+from malbox_tui.model.errors import EngineStopped
 from malbox_tui.model.overview import Overview
 from malbox_tui.model.task import FINAL_STATES, TaskState
-from malbox_tui.remote.served import Served
-from malbox_tui.remote.server import Server, serving
-from malbox_tui.remote.socket_file import Place, group_id, listening
 from malbox_tui.runtime import EngineThread, start_engine
 
 log = logging.getLogger(__name__)
@@ -46,8 +41,6 @@ EXIT_OK = 0
 EXIT_BROKEN = 1
 BEAT_S = 10.0
 """How often the service manager is told how it goes, where it doesn't ask for it more often."""
-LOOK_S = 2.0
-"""How often it is looked whether the socket is still in its place."""
 MODES = {ShutdownMode.DRAIN: "running tasks finish", ShutdownMode.GIVE_BACK: "running attempts are given back"}
 
 
@@ -76,8 +69,6 @@ class Service:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._on_end_asked, number)
         loop.add_signal_handler(signal.SIGHUP, self._reload_asked.set)
-        group = self._settings.serve.group
-        gid = group_id(group) if group else None
         folders = self._options.folders
         with troubles_told(tell, time.monotonic):
             source = self._options.source
@@ -87,11 +78,9 @@ class Service:
             try:
                 if self._asked is not None:
                     engine.stop(self._asked, self._drain_limit_s)
-                with ExitStack() as places, suppress(EngineStopped):
-                    place = places.enter_context(listening(folders.control_socket, gid))
-                    served = Served(engine.client, version("malbox-tui"), lambda: self._settings.intake.max_sample_bytes)
-                    async with serving(served, place.listener, gid) as server:
-                        await self._live(engine, self._keep_place(places, place, server, gid))
+                with suppress(EngineStopped):
+                    async with open_door(engine.client, self._options, lambda: self._settings, self._say):
+                        await self._live(engine)
             except BaseExceptionGroup as group:
                 raise first_cause(group) from None
             finally:
@@ -100,8 +89,8 @@ class Service:
                     self._end_at_once("the engine did not end in time")
         return self._conclude(engine)
 
-    async def _live(self, engine: EngineThread, keeping: Coroutine[Any, Any, None]) -> None:
-        """Until the engine has ended; `keeping` goes on until then."""
+    async def _live(self, engine: EngineThread) -> None:
+        """Until the engine has ended."""
         place = shown_path(self._options.folders.control_socket)
         tell(f"Serving at {sentence(place)}.")
         log.info("serving at %s", place)
@@ -110,35 +99,16 @@ class Service:
         async with asyncio.TaskGroup() as beside:
             beating = beside.create_task(self._beat(engine), name="signs of life")
             reloading = beside.create_task(self._reload_when_asked(engine), name="reloads")
-            kept = beside.create_task(keeping, name="place of the socket")
             await asyncio.to_thread(engine.join)
-            for task in (beating, reloading, kept):
-                task.cancel()
+            beating.cancel()
+            reloading.cancel()
 
     async def _beat(self, engine: EngineThread) -> None:
         interval_s = BEAT_S if self._notifier.watchdog_s is None else min(BEAT_S, self._notifier.watchdog_s / 3)
         with suppress(EngineStopped):
             while True:
                 self._notifier.alive(_status(await engine.client.overview()))
-                await _pause(interval_s)
-
-    async def _keep_place(self, places: ExitStack, place: Place, server: Server, gid: int | None) -> None:
-        """Listen anew when the socket's file was taken away or replaced; what prevents it is told once."""
-        shown, told = shown_path(place.path), ""
-        while True:
-            await _pause(LOOK_S)
-            if place.is_kept:
-                continue
-            try:
-                place = places.enter_context(listening(place.path, gid))
-            except SocketUnavailable as error:
-                if str(error) != told:
-                    told = str(error)
-                    self._say(f"The socket {shown} was taken away, and nobody can attach any more. {told}")
-                continue
-            await server.listen(place.listener)
-            told = ""
-            self._say(f"The socket {shown} was taken away; it was made again.")
+                await sleep(interval_s)
 
     # --- signals -----------------------------------------------------------------------------------------------------------------
 
@@ -210,13 +180,6 @@ class Service:
     def _say(self, line: str) -> None:
         log.info("%s", line)
         tell(sentence(line))
-
-
-async def _pause(seconds: float) -> None:
-    never = asyncio.Event()
-    with suppress(TimeoutError):
-        async with asyncio.timeout(seconds):
-            await never.wait()
 
 
 def _status(overview: Overview) -> str:

@@ -56,17 +56,22 @@ class Server:
 
 @asynccontextmanager
 async def serving(
-    served: Served, listener: socket.socket, gid: int | None = None, bounds: Bounds | None = None
+    served: Served,
+    listener: socket.socket,
+    gid: int | None = None,
+    bounds: Bounds | None = None,
+    presence: Presence | None = None,
 ) -> AsyncIterator[Server]:
     """While entered, `listener` (bound, and closed at the end) is served.
 
-    Root, this process's user and who is in the group `gid` may ask. At the end streams are told that the engine ends if it did; what is
-    not done within `LEAVE_S` is cut. Raises `EngineStopped` when there is no engine to serve.
+    Root, this process's user and who is in the group `gid` may ask; `presence` knows who else follows. At the end streams
+    are told that the engine ends if it did; what is not done within `LEAVE_S` is cut. Raises `EngineStopped` when there is no engine to
+    serve.
     """
     limits = bounds or Bounds()
     relay = Relay(served.client, limits.lines, limits.line_bytes)
     await relay.begin()
-    app = make_application(Counter(served, relay, Presence(), limits))
+    app = make_application(Counter(served, relay, presence or Presence(), limits))
     config = Config(
         app,
         lifespan="off",

@@ -33,10 +33,15 @@ class BridgedClient:
     def __init__(self, inner: Client, loop: asyncio.AbstractEventLoop) -> None:
         self._inner = inner
         self._engine = LoopCalls(loop)
+        self._amended: Callable[[Overview], Overview] = lambda overview: overview
 
     def close(self) -> None:
         """The engine's loop runs no more: open calls raise `EngineStopped`, and so do those to come."""
         self._engine.close()
+
+    def amend(self, change: Callable[[Overview], Overview]) -> None:
+        """Let each overview pass through `change`, in the caller's thread."""
+        self._amended = change
 
     async def do(self, command: Command) -> CommandOutcome:
         """See `Client`."""
@@ -59,7 +64,7 @@ class BridgedClient:
 
     async def overview(self) -> Overview:
         """See `Client`."""
-        return await self._cross(self._inner.overview)
+        return self._amended(await self._cross(self._inner.overview))
 
     async def query(self, query: TaskQuery) -> TaskPage:
         """See `Client`."""

@@ -17,6 +17,7 @@ from malbox_tui.config.settings import Settings
 from malbox_tui.engine.engine import Engine
 from malbox_tui.model.commands import ShutdownMode
 from malbox_tui.model.errors import EngineStopped
+from malbox_tui.model.overview import Overview
 from malbox_tui.ports import Client
 from malbox_tui.runtime.bridge import BridgedClient
 
@@ -63,6 +64,11 @@ class EngineThread:
             self._loop.call_soon_threadsafe(self._stop, mode, within_s)
         except RuntimeError:
             log.debug("asked to stop after the end")
+
+    def amend(self, change: Callable[[Overview], Overview]) -> None:
+        """Have each overview that `client` gives pass through `change`, in the thread of who asks: it adds what is known outside."""
+        assert self._bridge is not None
+        self._bridge.amend(change)
 
     def reload(self, settings: Settings) -> None:
         """Have the engine go on with these (see `Engine.reload`); returns at once."""

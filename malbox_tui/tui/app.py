@@ -97,6 +97,7 @@ class MalboxApp(App[ShutdownMode]):
         if not self.is_headless:
             gc.collect()
             gc.freeze()
+        self._around.on_shown()
 
     def moment(self) -> Moment:
         """What cells depend on, now."""
@@ -280,7 +281,7 @@ class MalboxApp(App[ShutdownMode]):
 
     def _has_others(self) -> bool:
         overview = self.picture.overview
-        return self._around.attachment is not None and overview is not None and bool(overview.consoles)
+        return overview is not None and len(overview.consoles) > (self._around.attachment is None)
 
     async def action_who(self) -> None:
         """Who else is attached."""

@@ -13,6 +13,9 @@ from malbox_tui.ports import Attachment, Client, Intake
 from malbox_tui.tui.banner import Notice, away_notice
 
 
+def _nothing() -> None: ...
+
+
 def _local_time(at: float) -> str:
     return datetime.fromtimestamp(at).strftime("%H:%M:%S")
 
@@ -22,8 +25,8 @@ class Surroundings:
     """The engine's door, what finds samples on this host, and how to end.
 
     `on_leave` is called once with the way that the operator chose; `on_background` (None: that can't be done) when the pool is to go on
-    without the console. `attachment` is the way to an engine elsewhere, None when it is inside: then leaving ends it. `paths` are
-    submitted at the start, `notes` told of in the log.
+    without the console; `on_shown` once, when the screen is first drawn. `attachment` is the way to an engine elsewhere, None when it
+    is inside: then leaving ends it. `paths` are submitted at the start, `notes` told of in the log.
     """
 
     client: Client
@@ -32,6 +35,7 @@ class Surroundings:
     host: str
     on_leave: Callable[[ShutdownMode], None]
     on_background: Callable[[], None] | None = None
+    on_shown: Callable[[], None] = _nothing
     attachment: Attachment | None = None
     paths: Sequence[bytes] = ()
     wishes: SubmissionOptions = field(default_factory=SubmissionOptions)

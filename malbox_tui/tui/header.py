@@ -27,6 +27,8 @@ def header_line(overview: Overview | None, chosen: GroupView | None, moment: Mom
     title = plain(" malbox ", f"bold reverse {moment.tone('accent')}")
     if not isinstance(place, str):
         title = joined_cells([title, _attached_part(place, overview, moment, width)])
+    elif consoles := _consoles(overview, width):
+        title = joined_cells([title, plain(consoles, moment.tone("muted"))])
     if overview is None:
         return joined_cells([title, plain("connecting…", moment.tone("muted"))])
     queue, ended = _queue_part(overview, moment), _ended_part(overview, moment)
@@ -55,8 +57,7 @@ def _attached_part(way: Attachment, overview: Overview | None, moment: Moment, w
     """Where this console is attached, how, and how many there are; on a narrow screen the name alone is cut."""
     facts = ["attached" if way.away is None else "not connected"]
     facts += ["read-only"] if way.read_only else []
-    consoles = 0 if overview is None else len(overview.consoles)
-    facts += [counted(consoles, "console")] if consoles > 1 and width >= COUNT_FROM_WIDTH else []
+    facts += [consoles] if (consoles := _consoles(overview, width)) else []
     rest = f", {', '.join(facts)}"
     name = shown(way.place)
     room = max(MIN_PLACE_CELLS, width // 2 - len(rest) - MIN_PLACE_CELLS)
@@ -64,6 +65,12 @@ def _attached_part(way: Attachment, overview: Overview | None, moment: Moment, w
     text.append(rest)
     text.stylize(moment.tone("bad" if way.away is not None else "late" if way.read_only else "muted"))
     return text
+
+
+def _consoles(overview: Overview | None, width: int) -> str:
+    """How many consoles there are on this engine, where they are more than this one and there is room to say so."""
+    number = 0 if overview is None else len(overview.consoles)
+    return counted(number, "console") if number > 1 and width >= COUNT_FROM_WIDTH else ""
 
 
 def _queue_part(overview: Overview, moment: Moment) -> Text:

@@ -46,7 +46,7 @@ class Leaving:
             await self._feed.refresh()
         if self.mode is not None:
             await self._ask_how("The engine is stopping. Stop it harder?")
-        elif self._tasks_running():
+        elif self._tasks_running() or self._others():
             await self._ask_how("Leave the console?")
         else:
             self.leave(ShutdownMode.GIVE_BACK)
@@ -88,7 +88,15 @@ class Leaving:
 
     async def _ask_how(self, title: str) -> None:
         running = self._tasks_running()
-        lines = [plain(f"{counted(running, 'task')} {'is' if running == 1 else 'are'} being worked on.")]
+        lines = [
+            plain(
+                f"{counted(running, 'task')} {'is' if running == 1 else 'are'} being worked on." if running else "Nothing runs."
+            )
+        ]
+        if others := self._others():
+            one = others == 1
+            attached = f"{counted(others, 'other console')} {'is' if one else 'are'} attached"
+            lines.append(plain(f"{attached}; only in the background does the engine go on for {'it' if one else 'them'}."))
         overview = self._picture.overview
         if overview is not None and (named := waits_for(overview, self._feed.now())):
             lines.append(plain(f"To finish means to wait for {named}."))
@@ -110,6 +118,11 @@ class Leaving:
                 self.go_on()
 
         await self._app.push_screen(Question(title, _wrapping(lines), choices), answered)
+
+    def _others(self) -> int:
+        """How many consoles are attached to the engine inside."""
+        overview = self._picture.overview
+        return 0 if overview is None else max(0, len(overview.consoles) - 1)
 
     def _tasks_running(self) -> int:
         overview = self._picture.overview

@@ -57,7 +57,7 @@ class Showing:
         self._frames += 1
         self._notice()
         if self._frames % FRAMES_TO_LOOK == 0:
-            self._feed.changes.anything |= self._access.is_attached  # who comes and goes is no event
+            self._feed.changes.anything = True  # who comes and goes is no event
         await self.show_changes()
         if self._frames % SHOWN_PER_SECOND == 0:
             await self._learn()

@@ -97,16 +97,6 @@ def test_a_console_on_a_served_data_folder_attaches_and_adds_its_paths(service: 
     assert states(data) == ["completed"]
 
 
-def test_one_whose_holder_has_no_socket_names_it(data: Path, sample: Path, tmp_path: Path) -> None:
-    write_plugin(tmp_path / "plugins", "time.sleep(600)")
-    with Terminal(made("slow", tmp_path / "plugins", data, sample)) as holder:
-        holder.until("sample-1.txt", "running")
-        with Terminal(malbox(data)) as second:
-            assert second.ended() == 2
-            assert f"is in use by process {holder.process.pid}" in second.shown
-            second.assert_untouched()
-
-
 @pytest.mark.parametrize(
     ("target", "sentence"), [("nowhere", "there is no socket"), ("ssh://-oProxyCommand=id", "no place to attach to")]
 )

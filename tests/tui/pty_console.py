@@ -11,6 +11,7 @@ import os
 import pty
 import re
 import select
+import signal
 import struct
 import subprocess
 import sys
@@ -115,6 +116,11 @@ class PtyConsole:
     def press(self, keys: bytes) -> PtyConsole:
         """What the terminal sends."""
         os.write(self._master, keys)
+        return self
+
+    def send(self, number: signal.Signals) -> PtyConsole:
+        """A signal from outside."""
+        self._process.send_signal(number)
         return self
 
     def until(self, *texts: str, gone: str = "\0") -> PtyConsole:
