@@ -22,6 +22,7 @@ from malbox_tui.model.events import Event, EventBody, Gap, Position
 from malbox_tui.model.limits import UNLIMITED, ResourceLimits
 from malbox_tui.model.machine import Downfall, MachineFacts, MachineSpec, Picture, PowerState, Throttle
 from malbox_tui.model.overview import Overview
+from malbox_tui.model.plan import Plan
 from malbox_tui.model.queries import TaskPage, TaskQuery
 from malbox_tui.model.report import Identification, PluginRun, ResultRef
 from malbox_tui.model.sample import SampleName
@@ -309,6 +310,16 @@ class PluginInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class PluginsRead:
+    """What a runner has after it read its plugins again: those of the host and those for guests, and what changed, a part of a sentence
+    each."""
+
+    plugins: Sequence[PluginInfo]
+    guests: Sequence[GuestPlugin] = ()
+    changes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class PluginJob:
     """One attempt's work for the plugins: the sample lies in the bench's inbox under `sample_name`.
 
@@ -413,6 +424,29 @@ class PluginRunner(Protocol):
     @property
     def isolation(self) -> str:
         """How strongly plugins are confined, in words."""
+        ...
+
+    @property
+    def plan(self) -> Plan:
+        """How the plugins run together, since `open` or the last `reload`."""
+        ...
+
+    @property
+    def troubles(self) -> Sequence[str]:
+        """What an operator has to know of the plugins while it lasts, a sentence each."""
+        ...
+
+    async def reload(self) -> PluginsRead:
+        """Read all plugins again: benches that are acquired from now on have them as they are. Raises what `open` does; nothing has
+        changed then."""
+        ...
+
+    def tell(self, news: EventBody) -> None:
+        """Pass news on to the plugins that want it; never waits."""
+        ...
+
+    async def watch(self) -> None:
+        """Look after plugins that have nothing to do, until cancelled."""
         ...
 
     async def close(self) -> None:

@@ -43,6 +43,7 @@ PROCESSES_OF_WALLS = 4
 """How many processes the walls themselves take at most, besides what runs behind them."""
 
 _UNSENT_BYTES = 1024 * 1024
+_UNREAD_BYTES = 64 * 1024
 _FRAMES_A_STEP = 32
 
 _log = logging.getLogger(__name__)
@@ -110,6 +111,11 @@ class ConfinedProcess:
             and self._reader is not None
             and not self._reader.at_eof()
         )
+
+    @property
+    def reads(self) -> bool:
+        """Whether it has read most of what it was sent."""
+        return self._writer is not None and self._writer.transport.get_write_buffer_size() <= _UNREAD_BYTES
 
     def send(self, header: dict[str, Any], payload: bytes = b"") -> None:
         """Send a frame; it never waits. Raises `ConfinedProcessError` when the process is gone or reads nothing any more."""

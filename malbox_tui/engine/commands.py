@@ -16,6 +16,7 @@ from malbox_tui.engine.executor import Attempt
 from malbox_tui.engine.lifecycle import Lifecycle
 from malbox_tui.engine.machine_pool import MachinePool
 from malbox_tui.engine.queue import MAX_PRIORITY
+from malbox_tui.engine.sample_marks import SampleMarks
 from malbox_tui.engine.waiting import WaitingRoom
 from malbox_tui.engine.worker_pool import WorkerPool
 from malbox_tui.model.commands import (
@@ -24,8 +25,10 @@ from malbox_tui.model.commands import (
     CommandOutcome,
     DisableMachines,
     EnableMachines,
+    MarkSample,
     PausePool,
     ProbeMachines,
+    ReloadPlugins,
     RemoveMachines,
     ResizeGroup,
     ResumePool,
@@ -37,7 +40,15 @@ from malbox_tui.model.commands import (
     ShutdownMode,
     TargetResult,
 )
-from malbox_tui.model.errors import RefusedCommand, StaleTask, StoreError, UnknownTask
+from malbox_tui.model.errors import (
+    ConfigError,
+    ManifestError,
+    PluginUnavailable,
+    RefusedCommand,
+    StaleTask,
+    StoreError,
+    UnknownTask,
+)
 from malbox_tui.model.queries import TaskFilter, TaskQuery, TaskRecord
 from malbox_tui.model.task import EndedBy, TaskState, Trigger
 from malbox_tui.ports import Clock, LimitsStore, MachineBook, NewTask, Store
@@ -65,6 +76,7 @@ class CommandDesk:
         tokens: Mapping[int, CancelToken],
         log: ActionLog,
         stop: Callable[[ShutdownMode, float | None], None],
+        reload_plugins: Callable[[], Awaitable[str]],
     ) -> None:
         self._lifecycle = lifecycle
         self._store = store
@@ -78,6 +90,7 @@ class CommandDesk:
         self._tokens = tokens
         self._log = log
         self._stop = stop
+        self._reload_plugins = reload_plugins
         self._answered: OrderedDict[str, asyncio.Future[CommandOutcome]] = OrderedDict()
         self._handlers: dict[type, Callable[[Any, str], Awaitable[CommandOutcome]]] = {
             CancelTasks: self._cancel_tasks,
@@ -90,8 +103,10 @@ class CommandDesk:
             ProbeMachines: self._probe_machines,
             SetMachine: self._set_machine,
             RemoveMachines: self._remove_machines,
+            MarkSample: SampleMarks(store, wall).carry_out,
             PausePool: self._pause,
             ResumePool: self._resume,
+            ReloadPlugins: self._read_plugins,
             Shutdown: self._shut_down,
         }
 
@@ -278,6 +293,12 @@ class CommandDesk:
         if (paused := self._pool.paused) is not None:
             return CommandOutcome(done=True, message=f"Resumed, but no task is taken yet: {paused}.")
         return CommandOutcome(done=True, message="Resumed.")
+
+    async def _read_plugins(self, _action: ReloadPlugins, _actor: str) -> CommandOutcome:
+        try:
+            return CommandOutcome(done=True, message=await self._reload_plugins())
+        except (ManifestError, ConfigError, PluginUnavailable) as error:
+            raise RefusedCommand(f"{error} Nothing was changed.") from error
 
     async def _shut_down(self, action: Shutdown, _actor: str) -> CommandOutcome:
         if action.within_s is not None and not 0 <= action.within_s < math.inf:

@@ -27,6 +27,7 @@ from malbox_tui.engine.lifecycle import Lifecycle
 from malbox_tui.engine.machine_care import MachineCare
 from malbox_tui.engine.machine_pool import MachinePool
 from malbox_tui.engine.newsroom import Newsroom
+from malbox_tui.engine.plugin_roster import PluginRoster
 from malbox_tui.engine.queue import TaskQueue
 from malbox_tui.engine.recovery import Recovery
 from malbox_tui.engine.store_health import StoreHealth
@@ -37,7 +38,7 @@ from malbox_tui.engine.worker_pool import WorkerPool
 from malbox_tui.model import events as news
 from malbox_tui.model.actions import ActionRecord
 from malbox_tui.model.commands import Command, CommandOutcome, ShutdownMode
-from malbox_tui.model.errors import ConfigError, EngineStopped
+from malbox_tui.model.errors import EngineStopped
 from malbox_tui.model.events import Event, Gap, Position
 from malbox_tui.model.machine import MachineSpec
 from malbox_tui.model.overview import Overview
@@ -118,7 +119,6 @@ class Engine:
         self._is_open = False
         self._closed = False
         self._newsroom = Newsroom(adapters.store, adapters.wall, self._follow)
-        self._plugins: tuple[str, ...] = ()
         self._health = StoreHealth(adapters.store, adapters.wall, self._tracker, self.announce, self._on_health)
         self._lifecycle = Lifecycle(
             adapters.store, self._health, adapters.wall, self._tracker, settings.analysis.lease_s, self._on_pending
@@ -132,6 +132,7 @@ class Engine:
         self._executor = Executor(
             stores, adapters.runner, self._machines, self._tracker, settings, GuestSide(adapters.guest_plugins, self.announce)
         )
+        self._roster = PluginRoster(adapters.runner, adapters.guest_plugins, settings, self._executor.follow)
         self._driver = Driver(
             lifecycle=self._lifecycle,
             executor=self._executor,
@@ -139,7 +140,7 @@ class Engine:
             store=adapters.store,
             health=self._health,
             machines=self._machines,
-            kept_out=lambda group: self._pool.groups[group].kept_out(self._plugins),
+            kept_out=lambda group: self._pool.groups[group].kept_out(self._roster.names),
             limits=lambda group: self._pool.groups[group].settings.limits,
             times=settings.analysis,
         )
@@ -181,6 +182,7 @@ class Engine:
             tokens=self._tokens,
             log=self._actions,
             stop=self.stop,
+            reload_plugins=self._roster.reload,
         )
         self._submissions = SubmissionDesk(
             lifecycle=self._lifecycle,
@@ -210,6 +212,7 @@ class Engine:
                     self.announce(news.EngineStopping(mode=self._stop_mode))
             async with asyncio.TaskGroup() as services:
                 keeping = services.create_task(self._leases.run(), name="lease keeper")
+                watching = services.create_task(self._adapters.runner.watch(), name="watch over plugins")
                 log.info("engine %s epoch %d ready, %d tasks recovered", identity.engine_id, identity.epoch, recovered)
                 self._is_open = True
                 if not self._at_rest:
@@ -218,6 +221,7 @@ class Engine:
                 await self._stop_asked
                 left = await self._end_work(self._cut)
                 keeping.cancel()
+                watching.cancel()
             return left
         finally:
             await self._close()
@@ -268,6 +272,7 @@ class Engine:
             if former[group.name] != limits:
                 self._pool.resize(group.name, *limits)
                 self._pool.groups[group.name].saved = limits
+        self.announce(news.ConfigReloaded())
 
     def announce(self, body: news.EventBody) -> None:
         """Tell news that belongs to no task's move, and store it unless it is passing."""
@@ -310,7 +315,10 @@ class Engine:
             isolation=self._adapters.runner.isolation,
             ended_per_minute=self._newsroom.throughput.per_minute(self._adapters.wall.now()),
             free_bytes=self._adapters.free_bytes(),
-            troubles=() if self._health.problem is None else (f"The store takes nothing: {self._health.problem}",),
+            troubles=(
+                *(() if self._health.problem is None else (f"The store takes nothing: {self._health.problem}",)),
+                *self._adapters.runner.troubles,
+            ),
         )
 
     async def query(self, query: TaskQuery) -> TaskPage:
@@ -353,9 +361,7 @@ class Engine:
         if self._at_rest:
             self._machines.let_be()  # it is known which there are, and none is made clean
         else:
-            here = [plugin.name for plugin in await adapters.runner.open()]
-            self._plugins = (*here, *(plugin.name for plugin in adapters.guest_plugins))
-            self._check_plugin_lists()
+            await self._roster.open()
         recovered = await self._recovery.recover()
         self._queue.load(await adapters.store.pending())
         await self._machines.open()
@@ -396,7 +402,8 @@ class Engine:
             await self._tracker.wait(STOP_MARGIN_S)
 
     def _follow(self, body: news.EventBody) -> None:
-        """Keep the queue as the store has it, in the order of the commits, which is not that of the answers."""
+        """Keep the queue as the store has it, in the order of the commits, which is not that of the answers; and tell plugins."""
+        self._adapters.runner.tell(body)
         if isinstance(body, news.TaskPriorityChanged):
             self._queue.reprioritize(body.task_id, body.priority)
         elif isinstance(body, news.TaskStarting):
@@ -416,15 +423,6 @@ class Engine:
             self._pool.lift(STORE)
         else:
             self._pool.hold(STORE, "the store takes nothing")
-
-    def _check_plugin_lists(self) -> None:
-        """Raises `ConfigError` for a plugin that a worker group names and that isn't there."""
-        for group in self._settings.groups():
-            for key, names in (("allow", group.plugins_allowed), ("deny", group.plugins_denied)):
-                for name in sorted(names.difference(self._plugins)):
-                    known = ", ".join(self._plugins) or "none"
-                    problem = f"there is no plugin {name!r}; there are {known}."
-                    raise ConfigError("configuration", f"workers ({group.name}): plugin_restrictions.{key}", problem)
 
     def _on_shrunk(self, active: int) -> None:
         if not self._closed:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from malbox_tui.config.settings import Settings
@@ -18,7 +18,7 @@ from malbox_tui.engine.attempt_time import AttemptTime
 from malbox_tui.engine.batch import Batch, BatchCut
 from malbox_tui.engine.cancellation import CancelReason, CancelToken, Interrupted
 from malbox_tui.engine.guest_order import GuestFindings, GuestOrder, GuestTimes
-from malbox_tui.engine.guest_run import GuestRun
+from malbox_tui.engine.guest_run import GUEST_RUN, GuestRun
 from malbox_tui.engine.launching import CannotStart, find_launch
 from malbox_tui.engine.lifecycle import OwnedTask
 from malbox_tui.engine.looking import Looked, look_at
@@ -34,6 +34,7 @@ from malbox_tui.engine.outcome import (
     conclude_machine_failure,
 )
 from malbox_tui.engine.place import Place
+from malbox_tui.engine.planning import known_kind, planned, required_by, told_of_sample
 from malbox_tui.engine.store_health import StoreHealth
 from malbox_tui.engine.tracker import TaskTracker
 from malbox_tui.model.due import TimeLimit
@@ -46,7 +47,7 @@ from malbox_tui.model.errors import (
     StoreError,
     StoreFull,
 )
-from malbox_tui.model.events import EventBody
+from malbox_tui.model.events import EventBody, PluginStarted
 from malbox_tui.model.launch import Launch
 from malbox_tui.model.limits import UNLIMITED, ResourceLimits
 from malbox_tui.model.task import Claim, EndedBy, Outcome, Task, TaskState
@@ -123,6 +124,11 @@ class Executor:
         self._max_sample_bytes = settings.intake.max_sample_bytes
         self._back_s = min(settings.machinery.start_timeout_s, LONGEST_REBOOT_S)
         self._guests = guests
+        self._required_names = settings.plugins.required
+
+    def follow(self, guest_plugins: Sequence[GuestPlugin]) -> None:
+        """From now on these run in guests."""
+        self._guests = replace(self._guests, plugins=guest_plugins)
 
     def reload(self, settings: Settings) -> None:
         """From now on these time limits are set for stages that begin."""
@@ -219,12 +225,16 @@ class Executor:
     async def _run_everything(self, attempt: Attempt, place: Place) -> tuple[Findings, Happened]:
         """Run the plugins here and the sample in its guest, side by side, until the attempt's time is over."""
         task, time = attempt.claim.task, attempt.time
-        job = PluginJob(task.id, attempt.claim.token, place.sample_name, attempt.kept_out, task.timeout_s)
+        job = await self._job(attempt, place)
+        if (plan := self._runner.plan).steps:
+            self._guests.tell(planned(task, plan, attempt.kept_out))
         here = self._in_bounded_time(task, time.token, lambda: place.run_plugins(job, time))
         if attempt.lease is None or place.session is None or attempt.launch is None:
             found = await here
             findings = found or Findings(())
-            return findings, Happened(findings.runs, time.reached, is_cut=found is None, doing=_PLUGINS_AT_WORK)
+            return findings, Happened(
+                findings.runs, time.reached, is_cut=found is None, required=self._required, doing=_PLUGINS_AT_WORK
+            )
         guest = GuestRun(self._order(attempt, attempt.lease, attempt.launch, place, job), self._stores.results, self._guest_times)
         there = self._in_guest(guest, attempt, place)
         try:
@@ -244,11 +254,30 @@ class Executor:
             reached=time.reached,
             lost=in_guest.lost,
             is_cut=found is None,
+            required=self._required,
             not_run=in_guest.not_run,
             remarks=tuple(remark for remark in remarks if remark),
             has_watched=in_guest.has_watched,
             doing=_PLUGINS_AT_WORK if guest.is_over else f"running: {guest.doing}",
         )
+
+    async def _job(self, attempt: Attempt, place: Place) -> PluginJob:
+        """The clock of a task without a machine stands while its plugins wait for those of other tasks."""
+        task, time = attempt.claim.task, attempt.time
+        return PluginJob(
+            task_id=task.id,
+            token=attempt.claim.token,
+            sample_name=place.sample_name,
+            kept_out=attempt.kept_out,
+            timeout_s=task.timeout_s,
+            task_type=task.requires.task_type,
+            identification=await known_kind(task, self._runner.plan, self._stores.store),
+            on_wait=_let_stand(time) if attempt.lease is None and attempt.batch is None else lambda waits: None,
+        )
+
+    @property
+    def _required(self) -> frozenset[str]:
+        return required_by(self._runner.plan, self._required_names)
 
     @property
     def _guest_times(self) -> GuestTimes:
@@ -272,15 +301,18 @@ class Executor:
 
     async def _in_guest(self, guest: GuestRun, attempt: Attempt, place: Place) -> GuestFindings | None:
         """What the run in the guest comes to; None if it had to be cut. The machine is given back as soon as it is over."""
-        token = attempt.time.token
+        token, task = attempt.time.token, attempt.claim.task
+        began = clock.monotonic()
+        self._runner.tell(PluginStarted(task_id=task.id, plugin=GUEST_RUN))
+        found = None
         try:
-            return await self._in_bounded_time(
-                attempt.claim.task,
-                token,
-                lambda: guest.run(place.sample_path, token, attempt.token),
-                self._guest_times.longest_s,
+            found = await self._in_bounded_time(
+                task, token, lambda: guest.run(place.sample_path, token, attempt.token), self._guest_times.longest_s
             )
+            return found
         finally:
+            for news in told_of_sample(task.id, found, clock.monotonic() - began):
+                self._runner.tell(news)
             await place.leave_machine()
 
     async def _look_at_collected(self, attempt: Attempt, place: Place, found: GuestFindings, job: PluginJob) -> Looked:
@@ -350,6 +382,10 @@ class Executor:
             leaving.result()
         else:
             log.error("cleaning up after task %d takes longer than %g s; it goes on", task.id, self._settings.stopping_timeout_s)
+
+
+def _let_stand(time: AttemptTime) -> Callable[[bool], None]:
+    return lambda waits: time.stand() if waits else time.go()
 
 
 def _doing(task: Task) -> str:

@@ -12,6 +12,8 @@ from malbox_tui.model.report import PluginRun, PluginStatus, worst
 from malbox_tui.model.task import EndedBy, Outcome, Task, TaskState
 
 _UNFINISHED = (PluginStatus.CANCELED, PluginStatus.TIMED_OUT)
+_BROKEN = (PluginStatus.FAILED, PluginStatus.TIMED_OUT)
+"""Of plugins of a task that goes to its end: those that reached a limit of their own are among them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +37,16 @@ class Happened:
     """What an attempt saw: the runs of its plugins, which time limit it reached, how its guest was lost, and whether something that did
     not end was cut, and left no run.
 
-    `not_run`: why its sample could not be run in its guest, in a sentence. `remarks`: what else is to be said when it is finished.
-    `has_watched`: its guest was watched on after its sample had ended. `doing`: what it was at, after "while".
+    `required` are the plugins without which the task is worth nothing, those included whose results they need. `not_run`: why its
+    sample could not be run in its guest, in a sentence. `remarks`: what else is to be said when it is finished. `has_watched`: its
+    guest was watched on after its sample had ended. `doing`: what it was at, after "while".
     """
 
     runs: tuple[PluginRun, ...] = ()
     reached: Reached | None = None
     lost: GuestUnreachable | None = None
     is_cut: bool = False
+    required: frozenset[str] = frozenset()
     not_run: str = ""
     remarks: tuple[str, ...] = ()
     has_watched: bool = False
@@ -66,7 +70,10 @@ def conclude(task: Task, token: CancelToken, happened: Happened) -> Conclusion:
         return outcome(TaskState.FAILED, EndedBy.PLUGIN_ERROR, happened.not_run, runs)
     on_sample = [run for run in ran if not run.subject]
     failed = [run for run in on_sample if run.status is PluginStatus.FAILED]
-    if failed and len(failed) == len(on_sample):
+    if missed := [run for run in on_sample if run.name in happened.required and run.status in _BROKEN]:
+        kind = "A required plugin" if len(missed) == 1 else "Required plugins"
+        return outcome(TaskState.FAILED, EndedBy.PLUGIN_ERROR, f"{kind} failed: {_explained(missed)}.", runs)
+    if failed and len(failed) == len(on_sample) and not happened.required:
         return outcome(TaskState.FAILED, EndedBy.PLUGIN_ERROR, f"Every plugin failed: {_explained(failed)}.", runs)
     reason = " ".join((_finished_reason(runs, ran), *happened.remarks))
     if happened.reached is not None and happened.has_watched:

@@ -77,12 +77,25 @@ class ProbeMachines(_Action, frozen=True, kw_only=True):
     machines: tuple[str, ...]
 
 
+class MarkSample(_Action, frozen=True, kw_only=True):
+    """Add to what people noted of a sample: a note (empty: none), tags, and tags that are to go."""
+
+    sha256: str
+    note: str = ""
+    tags: tuple[str, ...] = ()
+    untags: tuple[str, ...] = ()
+
+
 class PausePool(_Action, frozen=True, kw_only=True):
     """Take no more tasks; what runs goes on."""
 
 
 class ResumePool(_Action, frozen=True, kw_only=True):
     """Take tasks again."""
+
+
+class ReloadPlugins(_Action, frozen=True, kw_only=True):
+    """Read all plugins again, those that were given up included: tasks that begin afterwards have them as they are then."""
 
 
 class ShutdownMode(StrEnum):
@@ -114,8 +127,10 @@ Action = (
     | SetMachine
     | RemoveMachines
     | ProbeMachines
+    | MarkSample
     | PausePool
     | ResumePool
+    | ReloadPlugins
     | Shutdown
 )
 

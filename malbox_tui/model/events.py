@@ -145,6 +145,20 @@ class PoolResumed(_Body, frozen=True, kw_only=True):
     """Tasks are taken again."""
 
 
+class PlannedStep(msgspec.Struct, frozen=True):
+    """One plugin in a task's plan: when it begins, in words, or why it doesn't take part."""
+
+    plugin: str
+    when: str
+    takes_part: bool = True
+
+
+class PluginsPlanned(_TaskBody, frozen=True, kw_only=True):
+    """The plugins that are about to work on a task, in their order. Passing news."""
+
+    steps: tuple[PlannedStep, ...]
+
+
 class PluginStarted(_TaskBody, frozen=True, kw_only=True):
     """A plugin began its work on a task."""
 
@@ -152,11 +166,12 @@ class PluginStarted(_TaskBody, frozen=True, kw_only=True):
 
 
 class PluginStopped(_TaskBody, frozen=True, kw_only=True):
-    """A plugin ended its work on a task."""
+    """A plugin ended its work on a task, or was skipped for the `reason`."""
 
     plugin: str
     status: PluginStatus
     seconds: float
+    reason: str = ""
 
 
 class PluginResultAvailable(_TaskBody, frozen=True, kw_only=True):
@@ -179,6 +194,16 @@ class ScreenshotTaken(_TaskBody, frozen=True, kw_only=True):
 
     machine: str
     result: ResultRef
+
+
+class SampleMarked(_Body, frozen=True, kw_only=True):
+    """Somebody noted something of a sample: a note (empty: none), tags, and tags that went."""
+
+    sha256: str
+    actor: str
+    note: str = ""
+    tags: tuple[str, ...] = ()
+    untags: tuple[str, ...] = ()
 
 
 class ActionTaken(_Body, frozen=True, kw_only=True):
@@ -204,6 +229,10 @@ class EngineStopping(_Body, frozen=True, kw_only=True):
     mode: str
 
 
+class ConfigReloaded(_Body, frozen=True, kw_only=True):
+    """The engine goes on with a configuration that was read again."""
+
+
 EventBody = (
     TaskCreated
     | TaskStarting
@@ -223,17 +252,20 @@ EventBody = (
     | StoreWorks
     | PoolPaused
     | PoolResumed
+    | PluginsPlanned
     | PluginStarted
     | PluginStopped
     | PluginResultAvailable
     | PluginProgress
     | ScreenshotTaken
+    | SampleMarked
     | ActionTaken
     | EngineStarted
     | EngineStopping
+    | ConfigReloaded
 )
 
-PASSING = (PluginProgress, ScreenshotTaken, StoreFailing)
+PASSING = (PluginsPlanned, PluginProgress, ScreenshotTaken, StoreFailing)
 """News that is told and not stored."""
 
 TaskEnded = TaskCompleted | TaskFailed | TaskTimedOut | TaskCanceled

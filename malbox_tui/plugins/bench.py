@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from malbox_tui.confine.control_groups import BenchGroups
 from malbox_tui.confine.removal import remove_tree
@@ -27,7 +28,8 @@ log = logging.getLogger(__name__)
 class HostBench:
     """Implements `PluginBench`. Processes are started at the first task, and kept.
 
-    `asked` is what the bench was acquired for; `limits` and `groups` are what became of it on this host.
+    `asked` is what the bench was acquired for; `limits` and `groups` are what became of it on this host; `generation` grows each
+    time the plugins are read.
     """
 
     def __init__(
@@ -38,8 +40,10 @@ class HostBench:
         asked: ResourceLimits,
         limits: Limits,
         groups: BenchGroups,
+        generation: int = 0,
     ) -> None:
         self.asked = asked
+        self.generation = generation
         self.inbox = folder / "inbox"
         self._folder = folder
         self._groups = groups
@@ -73,6 +77,11 @@ class HostBench:
     async def run_batch(self, members: Sequence[BatchMember]) -> None:
         """As `PluginBench.run_batch`, in the same order of plugins."""
         await run_members(self._seats, members, self._around)
+
+    def listeners(self) -> Iterator[tuple[FoundPlugin, Callable[[dict[str, Any]], None]]]:
+        """Its plugins, and how each is told of an event."""
+        for seat in self._seats:
+            yield seat.plugin, seat.take_event
 
     async def check_health(self) -> None:
         """Ask the plugins that have nothing to do how they are."""

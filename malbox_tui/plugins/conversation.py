@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 
 from malbox_tui.confine.endings import BrokenWire, ConfinedProcessError, ProcessEnded
@@ -17,6 +18,9 @@ from malbox_tui.ports import PluginJob
 
 MAX_SMALL_REPLIES = 20_000
 """Progress, warnings and events of one run."""
+
+PROGRESS_INTERVAL_S = 0.05
+"""Progress that follows sooner is not passed on."""
 
 MAX_STALE_REPLIES = 1000
 
@@ -35,6 +39,7 @@ class Hearing:
         self._tray = tray
         self._around = around
         self._small_replies = 0
+        self._next_progress_at = 0.0
 
     def take(self, reply: replies.RunReply, payload: bytes) -> None:
         """Raises `BadResult`, `BrokenWire`, and what the result store raises."""
@@ -61,11 +66,22 @@ class Hearing:
         if self._small_replies > MAX_SMALL_REPLIES:
             raise BrokenWire(f"the process sent more than {MAX_SMALL_REPLIES} progress reports, warnings and events")
         if isinstance(reply, replies.Progress):
-            message = shortened(reply.message, 200)
-            told = PluginProgress(task_id=self._job.task_id, plugin=self._plugin, fraction=reply.fraction, message=message)
-            self._around.on_news(told)
+            self._tell_progress(reply)
+        if isinstance(reply, replies.Emitted):
+            self._around.on_event(self._plugin, reply)
         if isinstance(reply, replies.Warned) and len(self.warnings) < self._around.settings.max_results:
             self.warnings.append(reply.message)
+
+    def _tell_progress(self, reply: replies.Progress) -> None:
+        """As often as a person can read, the last one whatever comes before."""
+        now = asyncio.get_running_loop().time()
+        if now < self._next_progress_at and reply.fraction < 1.0:
+            return
+        self._next_progress_at = now + PROGRESS_INTERVAL_S
+        message = shortened(reply.message, 200)
+        self._around.on_news(
+            PluginProgress(task_id=self._job.task_id, plugin=self._plugin, fraction=reply.fraction, message=message)
+        )
 
 
 class Conversation:

@@ -146,6 +146,10 @@ class Part:
         """The plugin doesn't look at it. Nothing happens when it is over."""
         if not self.is_over:
             self.run = _account(self._plugin, PluginStatus.SKIPPED, reason, self.job.subject)
+            told = PluginStopped(
+                task_id=self.job.task_id, plugin=self.name, status=PluginStatus.SKIPPED, seconds=0.0, reason=reason
+            )
+            self._around.on_news(told)
             self._over()
 
     def wait(self) -> None:

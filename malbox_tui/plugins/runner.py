@@ -23,10 +23,13 @@ from malbox_tui.model.plan import Plan
 from malbox_tui.model.sample import escape
 from malbox_tui.plugins.bench import HostBench
 from malbox_tui.plugins.condition import Condition
+from malbox_tui.plugins.events import PluginEvent, deliver, emitted, event_of, numbers_of
+from malbox_tui.plugins.fingerprint import changes_between, fingerprints
 from malbox_tui.plugins.floor import Floor
-from malbox_tui.plugins.registry import FoundPlugin, find_plugins, plan_for
+from malbox_tui.plugins.registry import FoundPlugin, find_guest_plugins, find_plugins, plan_for
+from malbox_tui.plugins.replies import Emitted
 from malbox_tui.plugins.surroundings import Surroundings
-from malbox_tui.ports import PluginBench, PluginInfo, ResultStore
+from malbox_tui.ports import PluginBench, PluginInfo, PluginsRead, ResultStore
 
 
 class HostPluginRunner:
@@ -53,6 +56,8 @@ class HostPluginRunner:
         self._plan = Plan()
         self._conditions: dict[str, Condition] = {}
         self._floor = Floor()
+        self._plugin_numbers: dict[str, int] = {}
+        self._generation = 0
         self._confinement: Confinement | None = None
         self._groups = ControlGroups()
         self._means = Means(has_sandbox=False, controllers=frozenset())
@@ -82,7 +87,7 @@ class HostPluginRunner:
         """An idle bench, the one used last (its processes are warm), else a new one. Raises `PluginUnavailable`."""
         if self._closed or self._confinement is None:
             raise PluginUnavailable("host", "the plugins are not open")
-        fitting = [bench for bench in self._idle if bench.asked == limits]
+        fitting = [bench for bench in self._idle if bench.asked == limits and bench.generation == self._generation]
         if fitting:
             bench = fitting[-1]
             self._idle.remove(bench)
@@ -107,7 +112,7 @@ class HostPluginRunner:
             pass
         finally:
             self._used.discard(bench)
-            if emptied and not self._closed:
+            if emptied and not self._closed and bench.generation == self._generation:
                 self._idle.append(bench)
             else:
                 await bench.close()
@@ -125,6 +130,24 @@ class HostPluginRunner:
             return "not yet known"
         missing = f"; not enforced: {', '.join(map(str, self._not_enforced))}" if self._not_enforced else ""
         return f"{self._confinement.isolation}{missing}"
+
+    async def reload(self) -> PluginsRead:
+        """Read the manifests again; what works goes on with the plugins that it began with, and idle benches are ended.
+
+        Raises as `open`.
+        """
+        former = fingerprints(self._plugins)
+        plugins = await asyncio.to_thread(find_plugins, self._settings.plugins, *self._plugin_folders)
+        guests = await asyncio.to_thread(find_guest_plugins, self._settings.plugins, *self._plugin_folders)
+        self._take(plugins)
+        ending, self._idle = self._idle, []
+        await _close_all(ending)
+        return PluginsRead([plugin.info for plugin in plugins], guests, changes_between(former, fingerprints(plugins)))
+
+    def tell(self, body: EventBody) -> None:
+        """Pass news on to the processes that want it."""
+        if (event := event_of(body, self._plugin_numbers)) is not None:
+            self._deliver(event)
 
     @property
     def plan(self) -> Plan:
@@ -164,6 +187,15 @@ class HostPluginRunner:
         self._plugins = tuple(plugins)
         self._plan = plan_for(self._plugins)
         self._conditions = {plugin.name: Condition(plugin.name) for plugin in plugins}
+        self._plugin_numbers = numbers_of(plugins)
+        self._generation += 1
+
+    def _on_emitted(self, plugin: str, said: Emitted) -> None:
+        if (event := emitted(plugin, said)) is not None:
+            self._deliver(event)
+
+    def _deliver(self, event: PluginEvent) -> None:
+        deliver(event, (listener for bench in (*self._idle, *self._used) for listener in bench.listeners()))
 
     def _new_bench(self, asked: ResourceLimits, confinement: Confinement) -> HostBench:
         number = next(self._numbers)
@@ -178,11 +210,11 @@ class HostPluginRunner:
             plan=self._plan,
             conditions=self._conditions,
             floor=self._floor,
+            on_event=self._on_emitted,
         )
         limits = self._means.limits(asked, self._settings.confinement, number)
-        return HostBench(
-            folder, self._plugins, around, asked, limits, self._groups.for_bench(folder.name, self._means.quota(asked))
-        )
+        groups = self._groups.for_bench(folder.name, self._means.quota(asked))
+        return HostBench(folder, self._plugins, around, asked, limits, groups, self._generation)
 
     def _fresh_folder(self) -> None:
         """The folder itself stays: it may be a mount, or lie where nothing may be made."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from malbox_tui.confine.control_groups import BenchGroups, Strikes
 from malbox_tui.confine.endings import BrokenWire, ConfinedProcessError
@@ -172,6 +174,13 @@ class Seat:
         """Between tasks: end a process that is to serve one only, or that has grown up to its memory limit."""
         if self.plugin.manifest.runtime.state is State.EPHEMERAL or self._is_at_its_limit():
             await self.retire()
+
+    def take_event(self, frame: dict[str, Any]) -> None:
+        """Tell the process of an event, if there is one that is ready, wants events and reads what it is sent."""
+        if self._process is None or not self.takes_events or self._talking.locked() or not self._process.reads:
+            return
+        with suppress(ConfinedProcessError):
+            self._process.send(frame)
 
     async def check_health(self) -> None:
         """Ask a process that has nothing to do how it is; one that is unwell, or doesn't say, is ended, which counts as a crash."""

@@ -12,8 +12,9 @@ from pathlib import Path
 from malbox_tui.model.errors import MalboxError, PluginUnavailable, StoreError
 from malbox_tui.model.events import EventBody
 from malbox_tui.model.limits import UNLIMITED, ResourceLimits
+from malbox_tui.model.plan import Plan, PlannedPlugin, plan_of
 from malbox_tui.model.report import Identification
-from malbox_tui.ports import BatchMember, Findings, PluginBench, PluginInfo, PluginJob, ResultStore, StopSignal
+from malbox_tui.ports import BatchMember, Findings, PluginBench, PluginInfo, PluginJob, PluginsRead, ResultStore, StopSignal
 from malbox_tui.simulated.batch import MemberState, serve
 from malbox_tui.simulated.faults import Fault
 from malbox_tui.simulated.plugin_run import (
@@ -67,6 +68,16 @@ class SimulatedRunner:
     def isolation(self) -> str:
         """As `PluginRunner.isolation`."""
         return "simulated: nothing runs"
+
+    @property
+    def plan(self) -> Plan:
+        """As `PluginRunner.plan`: all begin at once."""
+        return plan_of([PlannedPlugin(name=plugin.name) for plugin in self._plugins])
+
+    @property
+    def troubles(self) -> Sequence[str]:
+        """As `PluginRunner.troubles`; there are none."""
+        return ()
 
     @property
     def benches_out(self) -> int:
@@ -132,6 +143,17 @@ class SimulatedRunner:
         self._world.check_era(self._era)
         surplus = max(0, min(len(self._idle), self.benches - benches))
         del self._idle[:surplus]
+
+    async def reload(self) -> PluginsRead:
+        """As `PluginRunner.reload`: nothing changes in this world."""
+        return PluginsRead(await self.open())
+
+    def tell(self, news: EventBody) -> None:
+        """As `PluginRunner.tell`: nobody wants it."""
+
+    async def watch(self) -> None:
+        """As `PluginRunner.watch`: nobody is unwell."""
+        await asyncio.get_running_loop().create_future()
 
     async def close(self) -> None:
         """As `PluginRunner.close`. Runs that go on are cut."""

@@ -22,8 +22,10 @@ _WORDS: Mapping[type, tuple[str, str, Callable[[Any, tuple[int, ...]], str]]] = 
         commands.SetMachine: ("set", "set", lambda action, ids: _machines((action.machine.name,))),
         commands.RemoveMachines: ("removed", "remove", lambda action, ids: _machines(action.machines)),
         commands.ProbeMachines: ("probed", "probe", lambda action, ids: _machines(action.machines)),
+        commands.MarkSample: ("marked", "mark", lambda action, ids: _marks(action)),
         commands.PausePool: ("paused", "pause", lambda action, ids: "the pool"),
         commands.ResumePool: ("resumed", "resume", lambda action, ids: "the pool"),
+        commands.ReloadPlugins: ("read", "read", lambda action, ids: "the plugins again"),
         commands.Shutdown: ("stopped", "stop", lambda action, ids: f"the engine ({action.mode.value.replace('_', ' ')})"),
         Submitted: ("submitted", "submit", lambda action, ids: _samples(action)),
     }
@@ -56,6 +58,12 @@ def _limits(action: commands.ResizeGroup) -> str:
 
 def _machines(names: tuple[str, ...]) -> str:
     return f"machine {_named(names[0])}" if len(names) == 1 else f"{len(names)} machines"
+
+
+def _marks(action: commands.MarkSample) -> str:
+    parts = [*(f"+{_named(tag)}" for tag in action.tags), *(f"-{_named(tag)}" for tag in action.untags)]
+    parts += ["with a note"] if action.note else []
+    return f"sample {visible(action.sha256[:12])} {' '.join(parts)}".rstrip()
 
 
 def _samples(action: Submitted) -> str:

@@ -91,6 +91,8 @@ def log_line(event: news.Event) -> LogLine | None:
             return LogLine(at, tone, f"{visible(body.actor)} {words}", "" if body.done else body.message)
         case news.EngineStarted():
             return LogLine(at, "accent", "engine started", f"{body.recovered} tasks recovered" if body.recovered else "")
+        case news.ConfigReloaded():
+            return LogLine(at, "accent", "the configuration was read again")
         case news.EngineStopping():
             return LogLine(at, "late", f"engine stopping ({body.mode.replace('_', ' ')})")
         case _:

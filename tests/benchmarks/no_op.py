@@ -13,8 +13,9 @@ from malbox_tui.engine.clock import SystemClock
 from malbox_tui.engine.engine import Adapters, Engine
 from malbox_tui.engine.tracker import TaskTracker
 from malbox_tui.model.commands import ShutdownMode
-from malbox_tui.model.events import Event, TaskCanceled, TaskCompleted
+from malbox_tui.model.events import Event, EventBody, TaskCanceled, TaskCompleted
 from malbox_tui.model.limits import UNLIMITED, ResourceLimits
+from malbox_tui.model.plan import Plan
 from malbox_tui.model.report import ResultRef
 from malbox_tui.model.sample import SampleName
 from malbox_tui.model.submission import Offer
@@ -24,6 +25,7 @@ from malbox_tui.ports import (
     PluginBench,
     PluginInfo,
     PluginJob,
+    PluginsRead,
     ResultWriter,
     StopSignal,
     StoredContent,
@@ -135,6 +137,8 @@ class StandInPlugins:
     """A `PluginRunner` and all its benches in one."""
 
     isolation = "nothing runs"
+    plan = Plan()
+    troubles = ()
     inbox = Path("/nowhere")
 
     def __init__(self, run: Run) -> None:
@@ -149,6 +153,14 @@ class StandInPlugins:
     async def release(self, bench: PluginBench) -> None: ...
 
     async def trim(self, benches: int) -> None: ...
+
+    async def reload(self) -> PluginsRead:
+        return PluginsRead([])
+
+    def tell(self, news: EventBody) -> None: ...
+
+    async def watch(self) -> None:
+        await asyncio.get_running_loop().create_future()
 
     async def identify(self, sample_name: str) -> None:
         return None

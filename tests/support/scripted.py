@@ -11,14 +11,18 @@ from pathlib import Path
 import msgspec
 
 from malbox_tui.model.errors import MalboxError, RefusedContent, StoreError
+from malbox_tui.model.events import EventBody
 from malbox_tui.model.limits import UNLIMITED, ResourceLimits
+from malbox_tui.model.plan import Plan, PlannedPlugin, plan_of
 from malbox_tui.model.report import Classification, Identification, PluginRun, PluginStatus, ResultRef, Verdict
 from malbox_tui.ports import (
     BatchMember,
     Findings,
+    GuestPlugin,
     PluginBench,
     PluginInfo,
     PluginJob,
+    PluginsRead,
     ResultWriter,
     StopSignal,
     StoredContent,
@@ -219,6 +223,13 @@ class ScriptedRunner:
     """What the next batches end with, before anything is run."""
     silent: set[int] = field(default_factory=set)
     """Tasks of whose findings nobody is told."""
+    planned: Sequence[PlannedPlugin] = ()
+    troubles: tuple[str, ...] = ()
+    reloaded: tuple[str, ...] = ()
+    """What a reload says that changed."""
+    new_guests: tuple[GuestPlugin, ...] = ()
+    reload_fails: MalboxError | None = None
+    told: list[EventBody] = field(default_factory=list)
 
     async def open(self) -> Sequence[PluginInfo]:
         return [PluginInfo(name, "1", "does what the test says") for name in self.plugins]
@@ -232,6 +243,21 @@ class ScriptedRunner:
         self.benches_out -= 1
 
     async def trim(self, benches: int) -> None: ...
+
+    @property
+    def plan(self) -> Plan:
+        return plan_of(self.planned)
+
+    async def reload(self) -> PluginsRead:
+        if self.reload_fails is not None:
+            raise self.reload_fails
+        return PluginsRead(await self.open(), self.new_guests, self.reloaded)
+
+    def tell(self, news: EventBody) -> None:
+        self.told.append(news)
+
+    async def watch(self) -> None:
+        await asyncio.get_running_loop().create_future()
 
     async def close(self) -> None: ...
 

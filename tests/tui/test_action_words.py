@@ -13,6 +13,7 @@ from malbox_tui.model.commands import (
     EnableMachines,
     PausePool,
     ProbeMachines,
+    ReloadPlugins,
     RemoveMachines,
     ResizeGroup,
     ResumePool,
@@ -41,6 +42,7 @@ SAID: dict[LoggedAction, str] = {
     ProbeMachines(machines=("lin-1",)): "probed machine lin-1",
     PausePool(): "paused the pool",
     ResumePool(): "resumed the pool",
+    ReloadPlugins(): "read the plugins again",
     Shutdown(mode=ShutdownMode.GIVE_BACK): "stopped the engine (give back)",
     Submitted(accepted=1, duplicates=1, refused=1): "submitted 3 samples (1 known, 1 refused)",
 }
