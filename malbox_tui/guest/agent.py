@@ -109,9 +109,9 @@ class Agent:
         """Close a file. Raises `GuestRefused` also when what was written to it doesn't fit on the disk."""
         await self._ask("guest-file-close", dict[str, Any], {"handle": handle})
 
-    async def rewind(self, handle: int) -> None:
-        """Go to the beginning of a file."""
-        await self._ask("guest-file-seek", dict[str, Any], {"handle": handle, "offset": 0, "whence": 0})
+    async def seek(self, handle: int, offset: int) -> None:
+        """Go to a place in a file, counted in bytes from its beginning."""
+        await self._ask("guest-file-seek", dict[str, Any], {"handle": handle, "offset": offset, "whence": 0})
 
     async def write(self, handle: int, content: bytes) -> None:
         """Write all of `content`, in as many requests as it takes."""

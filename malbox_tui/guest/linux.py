@@ -17,6 +17,7 @@ _SHELL = "/bin/sh"
 
 _RUN = r"""
 base=$1 folder=$2 count=$3; shift 3
+set -C; true >"$base.once" || exit 0; set +C
 cd "$folder" || exit 125
 printf 'pending\n' >"$base.code"
 while [ "$count" -gt 0 ]; do chmod 755 "$1"; shift; count=$((count - 1)); done

@@ -9,15 +9,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from malbox_tui.guest.agent import Agent, ExecStatus
 from malbox_tui.guest.pause import patience, pause
 from malbox_tui.guest.system import Birth, GuestSystem, ProcessFacts, number
+from malbox_tui.guest.transfer import once_more
 from malbox_tui.model.errors import GuestRefused, GuestUnreachable, MachineError
 from malbox_tui.ports import GuestEnd, GuestExit
 
 START_S = 30.0
 """How long the guest may take from the start of the holder to that of the program."""
+
+NOBODY = 0
+"""A holder of which nobody knows the number: what is written down tells of the program."""
 
 _POLL_S = 0.25
 _WORDS_BYTES = 512
@@ -108,7 +113,9 @@ class QgaProgram:
             if not victims:
                 return
             known |= victims
-            await self._run_out(await self._around.agent.start(self._around.system.kill([victim.pid for victim in victims])))
+            # Parents first: a shell would write down that its child was killed.
+            oldest_first = sorted(victims, key=lambda victim: (victim.at, victim.pid))
+            await once_more(partial(self._kill, [victim.pid for victim in oldest_first]))
 
     async def output(self, max_bytes: int) -> bytes:
         """As `GuestProgram.output`."""
@@ -174,7 +181,8 @@ class QgaProgram:
             printed, all_whole = printed + content, all_whole and is_whole
         return printed, all_whole
 
-    async def _run_out(self, process: int) -> None:
+    async def _kill(self, pids: Sequence[int]) -> None:
+        process = await self._around.agent.start(self._around.system.kill(pids))
         async with asyncio.timeout(START_S):
             for seconds in patience(_POLL_S):
                 if (await self._around.agent.status(process)).exited:

@@ -3,8 +3,9 @@
 1. It belongs to one stay of the guest: a word is kept in a file there, and what would act on another stay asks for it first. A
    machine that was reverted in between has lost the word, and the conversation is over. A guest that started anew, or whose agent
    did, is met again (`regain`).
-2. What programs print goes to files in the guest, never through the agent's own reply: one of more than 10 MiB would end its line.
-3. What is cancelled may leave a file open in the guest, and what was asked for may happen all the same.
+2. The way to the guest may be lost and found again, as when libvirt's daemon starts anew: what may be done twice is done again then.
+3. What programs print goes to files in the guest, never through the agent's own reply: one of more than 10 MiB would end its line.
+4. What is cancelled may leave a file open in the guest, and what was asked for may happen all the same.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ import secrets
 from collections.abc import Awaitable, Callable, Sequence
 from itertools import count
 from pathlib import Path
-from typing import BinaryIO
 
-from malbox_tui.guest.agent import READ_BYTES, Agent
+from malbox_tui.guest.agent import Agent
 from malbox_tui.guest.pause import patience, pause
-from malbox_tui.guest.program import QgaProgram, Surroundings
+from malbox_tui.guest.program import NOBODY, QgaProgram, Surroundings
 from malbox_tui.guest.system import Argv, GuestSystem, ProcessFacts
-from malbox_tui.model.errors import GuestRefused, GuestUnreachable, MachineError
+from malbox_tui.guest.transfer import copy, once_more, read, read_into
+from malbox_tui.model.errors import GuestLineLost, GuestRefused, GuestUnreachable, MachineError
 from malbox_tui.model.machine import MachineSpec, PowerState
 from malbox_tui.ports import GuestEnd, GuestFile, GuestMark, GuestProcess, GuestProgram
 
@@ -84,7 +85,7 @@ class QgaSession:
                 "/etc/sysconfig/qemu-ga or /etc/qemu/qemu-ga.conf, start the agent anew, and take the snapshot again"
             )
         self._boot = await self._boot_now()
-        await self._leave_word()
+        await once_more(self._leave_word)
 
     async def ping(self) -> None:
         """As `GuestSession.ping`."""
@@ -99,9 +100,9 @@ class QgaSession:
         await self._meet()
         path = self._system.join(self._folder, name)
         with await asyncio.to_thread(source.open, "rb") as content:
-            await self._copy(content, path)
+            await copy(self._agent, content, path)
         if executable and (argv := self._system.allow(path)) is not None:
-            await self._agent.start(argv)
+            await once_more(lambda: self._agent.start(argv))
             self._to_be_executable.append(path)
         return path
 
@@ -111,7 +112,7 @@ class QgaSession:
         base = f"{self._base}.{next(self._numbers)}"
         to_be_executable, self._to_be_executable = self._to_be_executable, []
         try:
-            holder = await self._agent.start(self._system.run(base, self._folder, to_be_executable, argv))
+            holder = await self._holder(self._system.run(base, self._folder, to_be_executable, argv))
         except BaseException:
             self._to_be_executable = to_be_executable + self._to_be_executable
             raise
@@ -121,13 +122,12 @@ class QgaSession:
     async def pull(self, path: str, write: Callable[[bytes], None], max_bytes: int) -> bool:
         """As `GuestSession.pull`."""
         self._check_open()
-        return await self._read_into(await self._reachable(path), write, max_bytes)
+        return await read_into(self._agent, await self._reachable(path), write, max_bytes)
 
     async def list(self, folder: str, limit: int) -> Sequence[GuestFile]:
         """As `GuestSession.list`."""
         await self._meet()
-        told = self._told()
-        left = await self._said(self._system.list(told, folder, self._base, limit), told)
+        left = await self._said(lambda told: self._system.list(told, folder, self._base, limit))
         return self._system.files(left, self._base, limit)
 
     async def processes(self) -> Sequence[GuestProcess]:
@@ -143,34 +143,20 @@ class QgaSession:
         except GuestRefused:
             if await self._has_time(at):
                 return
-            told = self._told()
-            words = await self._said(self._system.set_clock(told, at), told)
+            words = await self._said(lambda told: self._system.set_clock(told, at))
             if not await self._has_time(at):
                 raise self._agent.refused(f"its clock can't be set: {words[:200].decode('utf-8', 'backslashreplace')}") from None
 
     async def mark(self) -> GuestMark:
         """As `GuestSession.mark`."""
         await self._meet()
-        folder = self._machine.disk_folder or self._system.disk_folder
-        mark = GuestMark(self._system.join(folder, f".{secrets.token_hex(8)}"), secrets.token_hex(8))
-        process = await self._agent.start(self._system.mark(mark.file, mark.word))
-        try:
-            async with asyncio.timeout(_MARK_S):
-                for seconds in patience(_POLL_S):
-                    if (await self._agent.status(process)).exited:
-                        raise self._agent.refused(f"no trace can be left in its folder {folder}")
-                    if await self._left(mark.file) == mark.word.encode():
-                        break
-                    await pause(seconds)
-        except TimeoutError:
-            raise self._agent.refused(f"no trace could be left in its folder {folder} within {_MARK_S:g} s") from None
-        return mark
+        return await once_more(self._marked)
 
     async def traces(self, mark: GuestMark) -> Sequence[str]:
         """As `GuestSession.traces`."""
         await self._meet()
-        told = self._told()
-        file, process = self._system.found(await self._said(self._system.look_for(told, mark.file), told), mark.word)
+        left = await self._said(lambda told: self._system.look_for(told, mark.file))
+        file, process = self._system.found(left, mark.word)
         words = ((file, f"the file {mark.file} is still there"), (process, f"the process {mark.word} still runs"))
         return [trace for found, trace in words if found]
 
@@ -180,8 +166,7 @@ class QgaSession:
 
     async def facts(self) -> Sequence[ProcessFacts]:
         """All processes but those that run for this conversation alone."""
-        told = self._told()
-        left = await self._said(self._system.processes(told, self._base, PROCESSES), told)
+        left = await self._said(lambda told: self._system.processes(told, self._base, PROCESSES))
         return self._system.facts(left, self._base, PROCESSES)
 
     async def regain(self) -> GuestEnd | None:
@@ -231,10 +216,13 @@ class QgaSession:
     async def _knows_word(self, handle: int) -> bool:
         """Whether the agent has still the file open in which the word is kept."""
         try:
-            await self._agent.rewind(handle)
-            return (await self._agent.read(handle, len(self._word)))[0] == self._word
+            return await once_more(lambda: self._word_in(handle)) == self._word
         except GuestRefused:
             return False
+
+    async def _word_in(self, handle: int) -> bytes:
+        await self._agent.seek(handle, 0)
+        return (await self._agent.read(handle, len(self._word)))[0]
 
     async def _recognise(self) -> None:
         """Meet the guest again after it, or its agent, may have started anew. Raises `ConversationOver` when it was reverted."""
@@ -248,37 +236,69 @@ class QgaSession:
                 )
         self._boot = boot
         try:
-            await self._leave_word()
+            await once_more(self._leave_word)
         except GuestRefused:
             self._handle = None  # a full disk, say: the guest can't be told from another one then, and everything else may work
 
     async def _leave_word(self) -> None:
         handle = await self._agent.open(self._base, "w+b")
         await self._agent.write(handle, self._word)
-        await self._agent.rewind(handle)
+        await self._agent.seek(handle, 0)
         self._handle = handle
 
     async def _boot_now(self) -> bytes:
         if self._system.boot_file is not None:
             return (await self._read(self._system.boot_file, _BOOT_BYTES))[0]
-        told = self._told()
-        return (await self._said(self._system.boot(told), told))[:_BOOT_BYTES]
+        return (await self._said(self._system.boot))[:_BOOT_BYTES]
+
+    async def _holder(self, argv: Argv) -> int:
+        """The process that runs a program; `NOBODY` when the program runs and its holder is not known."""
+        try:
+            return await self._agent.start(argv)
+        except GuestLineLost:
+            await once_more(lambda: self._agent.start(argv))
+            return NOBODY
+
+    async def _marked(self) -> GuestMark:
+        folder = self._machine.disk_folder or self._system.disk_folder
+        mark = GuestMark(self._system.join(folder, f".{secrets.token_hex(8)}"), secrets.token_hex(8))
+        process = await self._agent.start(self._system.mark(mark.file, mark.word))
+        try:
+            async with asyncio.timeout(_MARK_S):
+                for seconds in patience(_POLL_S):
+                    if (await self._agent.status(process)).exited:
+                        raise self._agent.refused(f"no trace can be left in its folder {folder}")
+                    if await self._left(mark.file) == mark.word.encode():
+                        break
+                    await pause(seconds)
+        except TimeoutError:
+            raise self._agent.refused(f"no trace could be left in its folder {folder} within {_MARK_S:g} s") from None
+        return mark
 
     def _told(self) -> str:
         return f"{self._base}.{next(self._numbers)}"
 
-    async def _said(self, argv: Argv, told: str) -> bytes:
-        """What a command leaves in the file `told`. Raises `GuestRefused` when it takes too long, or leaves nothing."""
-        process = await self._agent.start(argv)
-        try:
-            async with asyncio.timeout(COMMAND_S):
-                for seconds in patience(_POLL_S):
-                    if (await self._agent.status(process)).exited:
-                        break
-                    await pause(seconds)
-        except TimeoutError:
-            raise self._agent.refused(f"it doesn't do within {COMMAND_S:g} s what takes a moment") from None
-        return (await self._read(told, _LEFT_BYTES))[0]
+    async def _said(self, saying: Callable[[str], Argv]) -> bytes:
+        """What a command leaves in the file whose name `saying` is given. Raises `GuestRefused` when it takes too long, or leaves
+        nothing."""
+
+        async def said() -> bytes:
+            told = self._told()
+            process = await self._agent.start(saying(told))
+            try:
+                async with asyncio.timeout(COMMAND_S):
+                    await self._ended(process)
+            except TimeoutError:
+                raise self._agent.refused(f"it doesn't do within {COMMAND_S:g} s what takes a moment") from None
+            return (await self._read(told, _LEFT_BYTES))[0]
+
+        return await once_more(said)
+
+    async def _ended(self, process: int) -> None:
+        for seconds in patience(_POLL_S):
+            if (await self._agent.status(process)).exited:
+                return
+            await pause(seconds)
 
     async def _left(self, path: str) -> bytes:
         """What is in a small file; nothing when there is none."""
@@ -297,7 +317,7 @@ class QgaSession:
         except UnicodeEncodeError:
             told = self._told()
             if (argv := self._system.link(told, path)) is not None:
-                await self._agent.start(argv)
+                await once_more(lambda: self._agent.start(argv))
                 for seconds in patience(_POLL_S):
                     if await self._left(told) or seconds == _POLL_S:
                         break
@@ -306,38 +326,4 @@ class QgaSession:
         return path
 
     async def _read(self, path: str, max_bytes: int) -> tuple[bytes, bool]:
-        """The beginning of a file, and whether that was all of it."""
-        pieces: list[bytes] = []
-        is_whole = await self._read_into(path, pieces.append, max_bytes)
-        return b"".join(pieces), is_whole
-
-    async def _read_into(self, path: str, write: Callable[[bytes], None], max_bytes: int) -> bool:
-        handle = await self._agent.open(path, "rb")
-        try:
-            while True:
-                # One byte more than may be handed on tells whether there is more.
-                content, ends = await self._agent.read(handle, min(READ_BYTES, max_bytes + 1))
-                if content:
-                    write(content[:max_bytes])
-                max_bytes -= len(content)
-                if ends or max_bytes < 0:
-                    return max_bytes >= 0
-        finally:
-            await self._let_go(handle)
-
-    async def _let_go(self, handle: int) -> None:
-        """Close a file that was read. Whoever cannot doesn't need to: what was read counts."""
-        try:
-            await self._agent.close(handle)
-        except (GuestRefused, GuestUnreachable):
-            return
-
-    async def _copy(self, content: BinaryIO, path: str) -> None:
-        handle = await self._agent.open(path, "wb")
-        try:
-            while piece := await asyncio.to_thread(content.read, READ_BYTES):
-                await self._agent.write(handle, piece)
-        except (GuestRefused, OSError):
-            await self._let_go(handle)
-            raise
-        await self._agent.close(handle)
+        return await read(self._agent, path, max_bytes)

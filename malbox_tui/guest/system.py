@@ -57,7 +57,7 @@ class GuestSystem(Protocol):
 
     def run(self, base: str, folder: str, to_be_executable: Sequence[str], argv: Argv) -> Argv:
         """Run `argv` in `folder` and wait for its end: its process is left in `base`.pid, its output in the files `outputs` gives, its
-        exit status in `base`.code; and the command's own exit status is that one."""
+        exit status in `base`.code; and the command's own exit status is that one. Once for each `base`: a second one does nothing."""
         ...
 
     def outputs(self, base: str) -> Sequence[str]:

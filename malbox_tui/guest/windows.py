@@ -25,6 +25,7 @@ _HEAD = "$ErrorActionPreference='SilentlyContinue';$ProgressPreference='Silently
 
 _RUN = """
 $base={base};
+try{{[IO.File]::Open("$base.once",[IO.FileMode]::CreateNew).Close()}}catch{{exit 0}};
 [IO.File]::WriteAllText("$base.code","{pending}");
 try{{
 $p=Start-Process -FilePath {program} {arguments} -WorkingDirectory {folder} -RedirectStandardOutput "$base.out" `

@@ -13,7 +13,7 @@ from malbox_tui.machinery.domains import find_domain
 from malbox_tui.machinery.line import Kind, is_alive
 from malbox_tui.machinery.link import Link, pause
 from malbox_tui.machinery.refusals import Code, Refusal, Unreachable, refusal_of
-from malbox_tui.model.errors import GuestRefused, GuestUnreachable, MachineMissing
+from malbox_tui.model.errors import GuestLineLost, GuestRefused, GuestUnreachable, MachineMissing
 from malbox_tui.model.machine import MachineSpec
 
 REPEATABLE = frozenset(
@@ -23,8 +23,6 @@ REPEATABLE = frozenset(
         "guest-sync",
         "guest-sync-delimited",
         "guest-set-time",
-        "guest-exec-status",
-        "guest-file-open",
         "guest-file-flush",
         "guest-network-get-interfaces",
     }
@@ -61,7 +59,7 @@ async def ask(link: Link, machine: MachineSpec, request: str, limit_s: float) ->
             while True:
                 try:
                     return await link.run(
-                        lambda connection: _ask(connection, machine, request, seconds), Kind.AGENT, again=_is_repeatable(request)
+                        lambda connection: _ask(connection, machine, request, seconds), Kind.AGENT, again=is_repeatable(request)
                     )
                 except Refusal as refusal:
                     if not (link.was_lost_lately and NOT_CONNECTED in refusal.words):
@@ -74,8 +72,10 @@ async def ask(link: Link, machine: MachineSpec, request: str, limit_s: float) ->
     except Unreachable as error:
         raise GuestUnreachable(machine.name, str(error)) from error
     except Refusal as refusal:
-        lost = "the connection to its hypervisor was lost while its guest was asked: " if refusal.lost else ""
-        raise GuestUnreachable(machine.name, f"{lost}{refusal.words}") from refusal
+        if refusal.lost:
+            words = f"the connection to its hypervisor was lost while its guest was asked: {refusal.words}"
+            raise GuestLineLost(machine.name, words) from refusal
+        raise GuestUnreachable(machine.name, refusal.words) from refusal
     except MachineMissing as error:
         raise GuestUnreachable(machine.name, error.problem) from error
 
@@ -111,7 +111,8 @@ def _agent_words(refusal: Refusal) -> str:
     return words or refusal.words
 
 
-def _is_repeatable(request: str) -> bool:
+def is_repeatable(request: str) -> bool:
+    """Whether a request may reach the guest twice."""
     try:
         name = msgspec.json.decode(request, type=_Request).execute
     except (msgspec.MsgspecError, UnicodeError):

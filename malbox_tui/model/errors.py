@@ -176,6 +176,10 @@ class GuestUnreachable(MachineError):
     """The guest did not answer in time, or answers no more."""
 
 
+class GuestLineLost(GuestUnreachable):
+    """The way to the guest was lost under a request, which it may have got or not; the next one may go another way."""
+
+
 class GuestRefused(MachineError):
     """The guest answers, and says that it can't do this."""
 

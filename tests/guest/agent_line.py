@@ -16,7 +16,8 @@ from typing import IO, Any
 
 from malbox_tui.guest.qga import QgaChannel
 from malbox_tui.guest.session import NEEDED
-from malbox_tui.model.errors import GuestRefused, GuestUnreachable
+from malbox_tui.machinery.agent import is_repeatable
+from malbox_tui.model.errors import GuestLineLost, GuestRefused, GuestUnreachable
 from malbox_tui.model.machine import MachineSpec, PowerState
 
 BOOT_FILE = "/proc/sys/kernel/random/boot_id"
@@ -45,6 +46,8 @@ class PlayedGuest:
         self.disabled: set[str] = set()
         self.asked: list[str] = []
         self.lies: dict[str, Lie] = {}
+        self.losses: dict[int, bool] = {}
+        """By their number, requests under which the way to the guest is lost, and whether the guest gets them all the same."""
         self.clock: float | None = None
         self.boot_id = ""
         self._started: list[subprocess.Popen[bytes]] = []
@@ -69,11 +72,19 @@ class PlayedGuest:
             raise GuestUnreachable(self.machine.name, "its agent does not answer")
         if name in self.disabled or name not in COMMANDS:
             raise GuestRefused(self.machine.name, f"Command {name} has been disabled")
+        gets_it = self.losses.pop(len(self.asked), None)
+        if gets_it is None or is_repeatable(request):
+            return json.dumps({"return": self.does(name, arguments)})
+        if gets_it:
+            self.does(name, arguments)
+        raise GuestLineLost(self.machine.name, "the connection to its hypervisor was lost")
+
+    def does(self, name: str, arguments: dict[str, Any]) -> Any:
+        """What becomes of a request that it gets. Raises `GuestRefused`."""
         try:
-            value = getattr(self, "_" + name.removeprefix("guest-").replace("-", "_"))(**arguments)
+            return getattr(self, "_" + name.removeprefix("guest-").replace("-", "_"))(**arguments)
         except OSError as exc:
             raise GuestRefused(self.machine.name, f"Guest agent command failed, error was '{exc}'") from exc
-        return json.dumps({"return": value})
 
     def restart_agent(self) -> None:
         """It forgets its files and its programs, which go on."""
