@@ -26,6 +26,7 @@ from malbox_tui.cli.waits import tell_of_waits
 from malbox_tui.cli.wishes import Wishes
 from malbox_tui.config.loading import Configuration
 from malbox_tui.config.settings import Settings
+from malbox_tui.model.archive import ArchiveChoice
 from malbox_tui.model.commands import ShutdownMode
 from malbox_tui.model.errors import ConfigError, EngineStopped
 from malbox_tui.model.submission import Offer, SubmissionOptions
@@ -66,7 +67,8 @@ def analyze(
     log_to_file(chosen.folders, chosen.log_level.value)
     for note in configuration.notes:
         tell(sentence(note))
-    request = AnalysisRequest(tuple(os.fsencode(path) for path in paths), (wishes or Wishes()).submission(), json)
+    asked = wishes or Wishes()
+    request = AnalysisRequest(tuple(os.fsencode(path) for path in paths), asked.submission(), asked.archives(), json)
     with Interruption() as interruption:
         return Analysis(request, configuration.settings, chosen, interruption).carry_out()
 
@@ -91,6 +93,7 @@ class AnalysisRequest:
 
     paths: tuple[bytes, ...]
     wishes: SubmissionOptions
+    archives: ArchiveChoice
     json: bool
 
 
@@ -151,7 +154,8 @@ class Analysis:
         from malbox_tui.runtime import open_intake
 
         self._interruption.on(Stage.GIVING_BACK, _canceller())
-        offers = self._until_interrupted(open_intake(self._settings, self._folders)) if self._request.paths else None
+        intake = open_intake(self._settings, self._folders, self._request.archives)
+        offers = self._until_interrupted(intake) if self._request.paths else None
         try:
             with suppress(EngineStopped):
                 await _warn_of_weak_walls(engine.client, progress)

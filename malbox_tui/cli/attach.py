@@ -38,6 +38,7 @@ from malbox_tui.cli.text import sentence
 from malbox_tui.cli.watchman import Watchman
 from malbox_tui.config.folders import DataFolders
 from malbox_tui.config.loading import shown_path
+from malbox_tui.model.archive import OPEN_ALL, ArchiveChoice
 from malbox_tui.model.commands import ShutdownMode
 from malbox_tui.model.errors import Disconnected, MalboxError
 from malbox_tui.model.submission import SubmissionOptions
@@ -156,6 +157,7 @@ class AttachedConsole:
     read_only: bool = False
     paths: tuple[bytes, ...] = ()
     wishes: SubmissionOptions = field(default_factory=SubmissionOptions)
+    archives: ArchiveChoice = OPEN_ALL
     notes: tuple[str, ...] = ()
 
     def carry_out(self, way: Way, place: str | None = None, at_the_last: Callable[[], None] | None = None) -> int:
@@ -210,7 +212,9 @@ class AttachedConsole:
 
             surroundings = Surroundings(
                 client=client,
-                intake=open_intake(Settings(intake=IntakeSettings(max_sample_bytes=NO_LIMIT_BYTES)), self.options.folders),
+                intake=open_intake(
+                    Settings(intake=IntakeSettings(max_sample_bytes=NO_LIMIT_BYTES)), self.options.folders, self.archives
+                ),
                 actor=login_name(),
                 host=host_name(),
                 on_leave=leave,

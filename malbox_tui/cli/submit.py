@@ -26,7 +26,7 @@ from malbox_tui.cli.wishes import Wishes
 from malbox_tui.config.settings import Settings
 from malbox_tui.model.errors import MalboxError
 from malbox_tui.model.sample import escape
-from malbox_tui.model.submission import Accepted, Account, Duplicate, Receipt, SubmissionOptions
+from malbox_tui.model.submission import Accepted, Account, Duplicate, Receipt
 
 NOT_KEPT = "store_failed"
 """The code of a refusal that is no fault of what was offered."""
@@ -59,25 +59,22 @@ def submit(
         raise MalboxError(nothing_there(paths))
     chosen = options or GlobalOptions()
     settings = usable_settings(chosen)
-    asked = (wishes or Wishes()).submission()
     raw = tuple(map(os.fsencode, paths))
     work = _submit_and_wait if wait else _submit
     try:
-        return asyncio.run(work(raw, asked, json, chosen, settings))
+        return asyncio.run(work(raw, wishes or Wishes(), json, chosen, settings))
     except KeyboardInterrupt:
         tell(f"Interrupted: what was handed in until then stays; `{chosen.command('tasks')}` shows it.")
         return EXIT_NOT_ALL_COMPLETED
 
 
-async def _submit(
-    paths: tuple[bytes, ...], asked: SubmissionOptions, as_json: bool, options: GlobalOptions, settings: Settings
-) -> int:
+async def _submit(paths: tuple[bytes, ...], wishes: Wishes, as_json: bool, options: GlobalOptions, settings: Settings) -> int:
     from malbox_tui.runtime import login_name, open_intake
 
-    own = msgspec.structs.replace(asked, actor=login_name(), origin=own_origin())
+    own = msgspec.structs.replace(wishes.submission(), actor=login_name(), origin=own_origin())
     printed = _Printed(_write_record if as_json else _write_line)
     async with some_engine(options, settings) as door:
-        offers = open_intake(settings, options.folders).offers(paths)
+        offers = open_intake(settings, options.folders, wishes.archives()).offers(paths)
         account = await door.client.submit(offers, own, printed)
     tell(_in_words(account, door, options))
     if printed.failure is not None:
@@ -86,7 +83,7 @@ async def _submit(
 
 
 async def _submit_and_wait(
-    paths: tuple[bytes, ...], asked: SubmissionOptions, as_json: bool, options: GlobalOptions, settings: Settings
+    paths: tuple[bytes, ...], wishes: Wishes, as_json: bool, options: GlobalOptions, settings: Settings
 ) -> int:
     from malbox_tui.runtime import open_intake
 
@@ -99,7 +96,8 @@ async def _submit_and_wait(
             results = options.folders.results
             reporter = JsonReporter(tally, progress, results) if as_json else TableReporter(tally, progress)
             run = AnalysisRun(client, tally, reporter)
-            all_final = await run.run(open_intake(settings, options.folders).offers(paths), asked, None)
+            offers = open_intake(settings, options.folders, wishes.archives()).offers(paths)
+            all_final = await run.run(offers, wishes.submission(), None)
         finally:
             progress.close()
         if not all_final:

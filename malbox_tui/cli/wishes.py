@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Annotated
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from malbox_tui.cli.options import FLAG, whole_number
+from malbox_tui.cli.options import FLAG, enum_value, whole_number
+from malbox_tui.model.archive import ArchiveChoice
 from malbox_tui.model.submission import SubmissionOptions
 from malbox_tui.model.task import RequirementClass, RunOptions
+
+
+class ArchiveUse(StrEnum):
+    """What is taken of an archive."""
+
+    MEMBERS = "members"
+    WHOLE = "whole"
 
 
 @Parameter(name="*", group="Options of the tasks")
@@ -46,6 +55,17 @@ class Wishes:
     """Keep the memory of the machine, as it is when the sample has ended or its time is over."""
     hold: Annotated[bool, FLAG] = False
     """Keep tasks that nothing in the configuration could serve, instead of refusing them."""
+
+    archive: Annotated[ArchiveUse, Parameter(name_transform=enum_value)] = ArchiveUse.MEMBERS
+    """What the samples are where an archive is given: `members`, what is in it, or `whole`, the archive itself."""
+    password: Annotated[
+        tuple[str, ...], Parameter(metavar="TEXT", negative=(), show_default=False, allow_leading_hyphen=True)
+    ] = ()
+    """Try this password on archives, before those that are usual. May be given more than once."""
+
+    def archives(self) -> ArchiveChoice:
+        """What is to be done with archives."""
+        return ArchiveChoice(self.archive is ArchiveUse.MEMBERS, self.password)
 
     def submission(self) -> SubmissionOptions:
         """As a submission has them."""

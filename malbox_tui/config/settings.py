@@ -53,6 +53,18 @@ class IntakeSettings(SettingsTable, frozen=True, kw_only=True):
 
     max_sample_bytes: Positive = 512 * 1024 * 1024
     """A larger file is refused. In bytes."""
+    archive_passwords: tuple[str, ...] = ()
+    """Passwords for archives, tried after those that a submission gives and after infected, malware, virus and password."""
+    max_archive_depth: Annotated[int, msgspec.Meta(ge=1, le=64)] = 8
+    """How many archives deep members are samples; an archive that is deeper is taken as one file."""
+    max_archive_members: Positive = 10_000
+    """How many entries an archive may have, with those of all archives in it."""
+    max_archive_bytes: Positive = 4 * 1024 * 1024 * 1024
+    """How much may come out of an archive, and of all archives in it, in bytes."""
+    max_archive_ratio: Positive = 1000
+    """How many times its own size may come out of an archive; 32 MiB always may."""
+    archive_timeout_s: Seconds = 300.0
+    """How long opening an archive, and all archives in it, may take, in seconds."""
 
 
 class AnalysisSettings(SettingsTable, frozen=True, kw_only=True):

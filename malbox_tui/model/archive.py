@@ -68,3 +68,14 @@ class ArchiveAccount(msgspec.Struct, frozen=True, kw_only=True):
     refusal: Refusal | None = None
     taken: int = 0
     refused: int = 0
+
+
+class ArchiveChoice(msgspec.Struct, frozen=True):
+    """What is asked of the archives of a submission: whether their members are the samples, or each archive is one; `passwords` are
+    tried before those that are usual."""
+
+    opens: bool = True
+    passwords: tuple[str, ...] = ()
+
+
+OPEN_ALL = ArchiveChoice()

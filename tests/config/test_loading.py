@@ -45,7 +45,7 @@ def test_an_unknown_section_is_refused_with_the_nearest_valid_one(tmp_path: Path
 
 
 def test_an_unknown_key_like_no_other_is_answered_with_what_there_is(tmp_path: Path) -> None:
-    assert faults(tmp_path, "[intake]\nqqq = 2\n") == [("intake.qqq", "unknown key. Known here: max_sample_bytes.")]
+    assert faults(tmp_path, "[serve]\nqqq = 2\n") == [("serve.qqq", "unknown key. Known here: group.")]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,140 @@
+"""What is offered where archives lie among the files: their members, and what keeps one from being opened."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from malbox_tui.confine.limits import LimitsOnly
+from malbox_tui.intake.archive_intake import ArchiveIntake
+from malbox_tui.intake.folder_walk import FolderIntake
+from malbox_tui.intake.unpacker import ConfinedUnpacker
+from malbox_tui.model.archive import OPEN_ALL, ArchiveAccount, ArchiveChoice, ArchiveEnd
+from malbox_tui.model.errors import ConfinementUnavailable, RefusedContent
+from malbox_tui.model.submission import Refusal
+from malbox_tui.ports import ArchiveMember, Unpacker
+from tests.intake import archives
+
+NOTE = b"a harmless note\n" * 100
+Item = ArchiveMember | ArchiveAccount
+
+
+class Scripted:
+    """An unpacker that says what a test wants of every archive."""
+
+    def __init__(self, *items: Item) -> None:
+        self._items = items
+        self.asked: list[tuple[bytes, tuple[str, ...]]] = []
+
+    async def unpack(
+        self, content: AsyncIterator[bytes], name: bytes = b"", passwords: Sequence[str] = ()
+    ) -> AsyncGenerator[Item, None]:
+        self.asked.append((name, tuple(passwords)))
+        async for _chunk in content:
+            pass
+        for item in self._items:
+            yield item
+
+
+async def _some(content: bytes) -> AsyncIterator[bytes]:
+    yield content
+
+
+async def offered(folder: Path, unpacker: Unpacker | None, choice: ArchiveChoice = OPEN_ALL) -> dict[bytes, bytes | Refusal]:
+    """What is offered of what lies in a folder: by where it is in it, its content, or why it is refused. The last of each counts."""
+
+    async def make() -> Unpacker:
+        if unpacker is None:
+            raise ConfinementUnavailable("no walls here.")
+        return unpacker
+
+    offers: dict[bytes, bytes | Refusal] = {}
+    async for offer in ArchiveIntake(FolderIntake(1 << 26), make, choice).offers([bytes(folder)]):
+        place = offer.name.origin.removeprefix(bytes(folder) + b"/")
+        if offer.content is None:
+            assert offer.refusal is not None
+            offers[place] = offer.refusal
+            continue
+        try:
+            offers[place] = b"".join([chunk async for chunk in offer.content])
+        except RefusedContent as exc:
+            offers[place] = Refusal(exc.code, exc.reason)
+    return offers
+
+
+@pytest.mark.slow
+async def test_members_are_offered_in_the_place_of_their_archives(tmp_path: Path) -> None:
+    folder, spool = tmp_path / "samples", tmp_path / "spool"
+    folder.mkdir()
+    spool.mkdir()
+    inner = archives.plain_zip({"deep.txt": NOTE})
+    (folder / "a.txt").write_bytes(NOTE)
+    (folder / "b.exe").write_bytes(archives.plain_zip({"x/y.txt": NOTE, "inner.zip": inner}))
+    (folder / "c.docx").write_bytes(archives.plain_zip({"[Content_Types].xml": b"<Types/>"}))
+    (folder / "large.bin").write_bytes(bytes(5_000_000))
+    offers = await offered(folder, ConfinedUnpacker(LimitsOnly(), spool))
+    assert offers == {
+        b"a.txt": NOTE,
+        b"b.exe!/x/y.txt": NOTE,
+        b"b.exe!/inner.zip!/deep.txt": NOTE,
+        b"c.docx": (folder / "c.docx").read_bytes(),
+        b"large.bin": bytes(5_000_000),
+    }
+    assert list(spool.iterdir()) == []
+
+
+async def test_whole_archives_are_offered_where_that_is_chosen(tmp_path: Path) -> None:
+    content = archives.plain_zip({"a": NOTE})
+    (tmp_path / "a.zip").write_bytes(content)
+    assert await offered(tmp_path, Scripted(), ArchiveChoice(opens=False)) == {b"a.zip": content}
+
+
+async def test_only_what_could_be_an_archive_is_unpacked_and_the_given_passwords_come_along(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(NOTE)
+    (tmp_path / "b.zip").write_bytes(archives.plain_zip({"a": NOTE}))
+    unpacker = Scripted()
+    await offered(tmp_path, unpacker, ArchiveChoice(passwords=("secret",)))
+    assert unpacker.asked == [(b"b.zip", ("secret",))]
+
+
+WHY = Refusal("damaged", "It is damaged.")
+
+
+@pytest.mark.parametrize(
+    ("end", "why", "said"),
+    [
+        (ArchiveEnd.OPENED, None, None),
+        (ArchiveEnd.SAMPLE, Refusal("sample", "It is a document."), None),
+        (ArchiveEnd.WHOLE, Refusal("format", "It is an arj archive."), None),
+        (ArchiveEnd.WHOLE, WHY, "It was not opened as an archive, and is taken as one file: It is damaged."),
+        (ArchiveEnd.CUT, WHY, "It was not opened to its end, and is taken as one file: It is damaged."),
+        (ArchiveEnd.LOCKED, Refusal("password", "It is encrypted."), "It is encrypted."),
+        (ArchiveEnd.EMPTY, Refusal("empty", "There is nothing in it."), "There is nothing in it."),
+    ],
+)
+async def test_it_is_said_why_an_archive_was_not_opened(
+    end: ArchiveEnd, why: Refusal | None, said: str | None, tmp_path: Path
+) -> None:
+    (tmp_path / "a.zip").write_bytes(archives.plain_zip({"a": NOTE}))
+    offers = await offered(tmp_path, Scripted(ArchiveAccount(path=(), end=end, refusal=why)))
+    refusal = offers.get(b"a.zip")
+    assert (refusal.reason if isinstance(refusal, Refusal) else refusal) == said
+
+
+async def test_refused_members_are_offers_with_their_reasons(tmp_path: Path) -> None:
+    (tmp_path / "a.zip").write_bytes(archives.plain_zip({"a": NOTE}))
+    member = ArchiveMember((b"../x", b"y"), refusal=Refusal("link", "It is a link."))
+    offers = await offered(tmp_path, Scripted(member, ArchiveMember((b"z",), 1, _some(b"z"))))
+    assert offers == {b"a.zip!/../x!/y": member.refusal, b"a.zip!/z": b"z"}
+
+
+async def test_without_walls_archives_are_refused_and_the_rest_goes_on(tmp_path: Path) -> None:
+    (tmp_path / "a.zip").write_bytes(archives.plain_zip({"a": NOTE}))
+    (tmp_path / "b.txt").write_bytes(NOTE)
+    offers = await offered(tmp_path, None)
+    refusal = offers[b"a.zip"]
+    assert isinstance(refusal, Refusal)
+    assert "no walls here" in refusal.reason
+    assert offers[b"b.txt"] == NOTE
