@@ -19,6 +19,7 @@ from malbox_tui.cli import (
     doctor,
     engine_commands,
     machines_discover,
+    plugins,
     report,
     serve,
     tasks,
@@ -62,6 +63,7 @@ def make_app(tokens: Sequence[str] = ()) -> App:
     app["machines"].command(machines_discover.discover, usage="Usage: malbox-tui machines discover [OPTIONS] URI")
     app.command(doctor.doctor)
     app.command(config.make_app())
+    app.command(plugins.make_app())
     app.command(completion.make_app(app))
     words = list(takewhile("--".__ne__, tokens))
     app.default(
@@ -69,7 +71,7 @@ def make_app(tokens: Sequence[str] = ()) -> App:
             lambda: _usage(app, None), lambda word: word in words, lambda word: _unknown_command(word, app, None)
         )
     )
-    for group in ("config", "completion"):
+    for group in ("config", "plugin", "completion"):
         app[group].default(_usage_of(app, group))
     return app
 

@@ -71,6 +71,11 @@ class DataFolders:
             config_file=config_file,
         )
 
+    @property
+    def plugin_folders(self) -> tuple[Path, ...]:
+        """Where the operator's plugins lie: beside the store, and beside the configuration file of this data folder."""
+        return tuple(dict.fromkeys((self.plugins, self.config_file.parent / "plugins")))
+
     def create(self) -> None:
         """Make the folders that are missing, for the owner alone (0700). Raises `StoreError` with the folder and the remedy."""
         for folder in (self.root, self.quarantine, self.results, self.plugins, self.logs, self.scratch):

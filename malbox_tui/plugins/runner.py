@@ -29,11 +29,11 @@ from malbox_tui.plugins.floor import Floor
 from malbox_tui.plugins.registry import FoundPlugin, find_guest_plugins, find_plugins, plan_for
 from malbox_tui.plugins.replies import Emitted
 from malbox_tui.plugins.surroundings import Surroundings
-from malbox_tui.ports import PluginBench, PluginInfo, PluginsRead, ResultStore
+from malbox_tui.ports import GuestPlugin, PluginBench, PluginInfo, PluginsRead, ResultStore
 
 
 class HostPluginRunner:
-    """Implements `PluginRunner` for the plugins in `plugin_folders`.
+    """Implements `PluginRunner` for the plugins in `plugin_folders` and in those that `installed` gives whenever they are read.
 
     `scratch_folder` is its own: what an earlier engine left there, processes included, is removed at `open`. `on_news` is told of
     starts, ends and results of plugins, on the loop's thread.
@@ -46,12 +46,14 @@ class HostPluginRunner:
         scratch_folder: Path,
         on_news: Callable[[EventBody], None],
         *plugin_folders: Path,
+        installed: Callable[[], Sequence[Path]] = tuple,
     ) -> None:
         self._settings = settings
         self._results = results
         self._scratch_folder = scratch_folder
         self._on_news = on_news
         self._plugin_folders = plugin_folders
+        self._installed = installed
         self._plugins: tuple[FoundPlugin, ...] = ()
         self._plan = Plan()
         self._conditions: dict[str, Condition] = {}
@@ -72,7 +74,8 @@ class HostPluginRunner:
 
         Raises `ManifestError`, `ConfigError`, `ConfinementUnavailable`, `PluginUnavailable`, `StoreError`.
         """
-        self._take(await asyncio.to_thread(find_plugins, self._settings.plugins, *self._plugin_folders))
+        plugins, _guests = await asyncio.to_thread(self._find)
+        self._take(plugins)
         confinement = await choose(self._settings.confinement.isolation)
         hierarchies = await asyncio.to_thread(find_hierarchies)
         self._groups = ControlGroups(hierarchies)
@@ -137,8 +140,7 @@ class HostPluginRunner:
         Raises as `open`.
         """
         former = fingerprints(self._plugins)
-        plugins = await asyncio.to_thread(find_plugins, self._settings.plugins, *self._plugin_folders)
-        guests = await asyncio.to_thread(find_guest_plugins, self._settings.plugins, *self._plugin_folders)
+        plugins, guests = await asyncio.to_thread(self._find)
         self._take(plugins)
         ending, self._idle = self._idle, []
         await _close_all(ending)
@@ -182,6 +184,10 @@ class HostPluginRunner:
             await _close_all(ending)
         finally:
             await asyncio.to_thread(self._groups.remove)
+
+    def _find(self) -> tuple[tuple[FoundPlugin, ...], tuple[GuestPlugin, ...]]:
+        places, settings = (*self._plugin_folders, *self._installed()), self._settings.plugins
+        return find_plugins(settings, *places), find_guest_plugins(settings, *places)
 
     def _take(self, plugins: Sequence[FoundPlugin]) -> None:
         self._plugins = tuple(plugins)

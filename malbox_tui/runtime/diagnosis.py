@@ -23,7 +23,8 @@ from malbox_tui.confine.probe import Probe, probe_bubblewrap
 from malbox_tui.engine.clock import SystemClock
 from malbox_tui.machinery.binding import LibvirtNotInstalled, libvirt_module
 from malbox_tui.model.errors import DataFolderInUse, MalboxError
-from malbox_tui.plugins.registry import BUILTIN_FOLDER, find_guest_plugins, find_plugins
+from malbox_tui.plugins.places import all_places
+from malbox_tui.plugins.registry import find_guest_plugins, find_plugins
 from malbox_tui.runtime.finding import Finding, Health
 from malbox_tui.runtime.machine_diagnosis import diagnose_machines
 from malbox_tui.store.folder_lock import FolderLock
@@ -59,7 +60,7 @@ def diagnose(folders: DataFolders, source: ConfigSource) -> Iterator[Finding]:
 def plugin_fault(settings: Settings, folders: DataFolders, source: ConfigSource) -> MalboxError | None:
     """The first thing that is wrong with the settings of plugins, or with the plugins themselves; None when all is right."""
     try:
-        find_plugins(settings.plugins, BUILTIN_FOLDER, folders.plugins, config_file=source.shown)
+        find_plugins(settings.plugins, *all_places(folders), config_file=source.shown)
     except MalboxError as error:
         return error
     return None
@@ -158,8 +159,8 @@ def _resource_limits(settings: Settings, *, has_sandbox: bool) -> Iterator[Findi
 
 
 def _plugins(settings: Settings, folders: DataFolders, source: ConfigSource) -> Finding:
-    places = (BUILTIN_FOLDER, folders.plugins)
     try:
+        places = all_places(folders)
         plugins = find_plugins(settings.plugins, *places, config_file=source.shown)
         in_guests = find_guest_plugins(settings.plugins, *places, config_file=source.shown)
     except MalboxError as error:
