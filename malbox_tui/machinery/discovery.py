@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from shlex import quote
 from types import MappingProxyType
 from typing import Any
 
 from malbox_tui.machinery.binding import libvirt_module, start_event_loop
 from malbox_tui.machinery.crew import Crew
 from malbox_tui.machinery.domain_xml import DomainShape, parse_domain, snapshot_state
-from malbox_tui.machinery.domains import RUNNING_STATES, virsh
+from malbox_tui.machinery.domains import RUNNING_STATES, keeping
 from malbox_tui.machinery.line import is_alive
 from malbox_tui.machinery.link import Link
 from malbox_tui.machinery.power import power
@@ -128,15 +127,12 @@ def _obstacles(name: str, uri: str, shape: DomainShape, snapshots: tuple[FoundSn
 
 
 def _how_to_keep_it(name: str, uri: str, shape: DomainShape, snapshots: tuple[FoundSnapshot, ...]) -> str:
-    """What gives it a clean state to return to. libvirt takes no snapshot of the memory of a guest with pflash firmware."""
-    command = virsh(MachineSpec(name=name, provider="libvirt", platform="", uri=uri))
+    """What gives it a clean state to return to."""
+    machine = MachineSpec(name=name, provider="libvirt", platform="", uri=uri, snapshot="clean")
+    then = f"start the guest, then {keeping(machine, 'clean', has_pflash=shape.has_pflash)}."
     if shape.has_pflash:
-        return (
-            f"It boots by UEFI, and libvirt takes no snapshot of such a guest while it runs: start it, "
-            f'then `{command} save {quote(name)} FILE`, and write snapshot = "save:FILE" (FILE: a new one, by its whole path).'
-        )
-    taken_off = " of it running" if snapshots else ""
-    return f"There is no snapshot{taken_off}: start the guest, then `{command} snapshot-create-as {quote(name)} clean`."
+        return f"It boots by UEFI, and libvirt takes no snapshot of such a guest while it runs: {then}"
+    return f"There is no snapshot{' of it running' if snapshots else ''}: {then}"
 
 
 def _best(snapshots: tuple[FoundSnapshot, ...]) -> str:

@@ -7,7 +7,7 @@ from shlex import quote
 from typing import Any
 
 from malbox_tui.machinery.binding import libvirt_module
-from malbox_tui.machinery.domain_xml import snapshot_state
+from malbox_tui.machinery.domain_xml import parse_domain, snapshot_state
 from malbox_tui.machinery.refusals import Code
 from malbox_tui.model.errors import MachineMisconfigured, MachineMissing
 from malbox_tui.model.machine import MachineSpec
@@ -28,6 +28,16 @@ class Snapshot:
 def virsh(machine: MachineSpec) -> str:
     """How libvirt's own command is called for the machine's hypervisor."""
     return f"virsh -c {quote(machine.uri)}"
+
+
+def keeping(machine: MachineSpec, name: str, *, has_pflash: bool) -> str:
+    """What keeps the state that its guest is in, as `name`. A guest with pflash firmware boots by UEFI, and libvirt takes no snapshot of
+    it while it runs."""
+    domain = quote(machine.domain_name)
+    if has_pflash:
+        return f'`{virsh(machine)} save {domain} FILE`, and write snapshot = "save:FILE" (FILE: a new one, by its whole path)'
+    written = "" if machine.snapshot == name else f', and write snapshot = "{name}"'
+    return f"`{virsh(machine)} snapshot-create-as {domain} {quote(name)}`{written}"
 
 
 def find_domain(connection: Any, machine: MachineSpec) -> Any:
@@ -53,8 +63,7 @@ def find_snapshot(domain: Any, machine: MachineSpec) -> Snapshot:
     if state not in RUNNING_STATES:
         raise MachineMisconfigured(
             machine.name,
-            f"its snapshot {snapshot.name!r} {_flaw(state)}. "
-            f"Delete it, start the guest, then `{virsh(machine)} snapshot-create-as {quote(machine.domain_name)} {snapshot.name}`",
+            f"its snapshot {snapshot.name!r} {_flaw(state)}. Delete it, start the guest, then {_kept(domain, machine, snapshot.name)}",
         )
     return snapshot
 
@@ -74,8 +83,7 @@ def _named(domain: Any, machine: MachineSpec) -> Any:
     known = f"it has {', '.join(map(repr, there[:5]))}" if there else "it has none"
     raise MachineMissing(
         machine.name,
-        f"it has no snapshot {machine.snapshot!r} ({known}): start the guest, "
-        f"then `{virsh(machine)} snapshot-create-as {quote(machine.domain_name)} {machine.snapshot}`",
+        f"it has no snapshot {machine.snapshot!r} ({known}): start the guest, then {_kept(domain, machine, machine.snapshot)}",
     )
 
 
@@ -88,6 +96,9 @@ def _current(domain: Any, machine: MachineSpec) -> Any:
             raise
     raise MachineMisconfigured(
         machine.name,
-        "no snapshot is configured and it has no current one: start the guest, "
-        f'then `{virsh(machine)} snapshot-create-as {quote(machine.domain_name)} clean`, and write snapshot = "clean"',
+        f"no snapshot is configured and it has no current one: start the guest, then {_kept(domain, machine, 'clean')}",
     )
+
+
+def _kept(domain: Any, machine: MachineSpec, name: str) -> str:
+    return keeping(machine, name, has_pflash=parse_domain(domain.XMLDesc(0)).has_pflash)

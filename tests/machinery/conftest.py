@@ -32,6 +32,7 @@ def host(tmp_path: Path) -> str:
         MockMachine("down", OFF),
         MockMachine("crashed", CRASHED),
         MockMachine("shot-while-off", OFF, (("clean", "shutoff"),)),
+        MockMachine("by-uefi", OFF, (), loader="<loader readonly='yes' type='pflash'>/usr/share/OVMF/OVMF_CODE.fd</loader>"),
         MockMachine("bare", OFF, (("other", "running"), ("odd", "shutoff"))),
         MockMachine("deaf", OFF, agent=False),
         MockMachine("slirp", OFF, card="user"),

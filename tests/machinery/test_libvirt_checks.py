@@ -28,6 +28,7 @@ async def test_a_domain_of_another_name_may_be_given(provider: LibvirtProvider, 
         (("nobody",), MachineMissing, "no domain 'nobody'"),
         (("bare",), MachineMissing, "no snapshot 'clean' (it has 'odd', 'other')"),
         (("shot-while-off",), MachineMisconfigured, "snapshot-create-as shot-while-off clean"),
+        (("by-uefi",), MachineMissing, 'save by-uefi FILE`, and write snapshot = "save:FILE"'),
         (("deaf",), MachineMisconfigured, "org.qemu.guest_agent.0"),
     ],
 )
