@@ -244,7 +244,8 @@ async def test_a_folder_moved_away_from_under_the_walk_is_told_and_not_followed(
     assert (b"in", "unreadable_folder") in found
 
 
-async def test_tens_of_thousands_of_files_leave_no_file_open(tmp_path: Path) -> None:
+@pytest.mark.slow
+async def test_thousands_of_files_leave_no_file_open(tmp_path: Path) -> None:
     for number in range(3000):
         (tmp_path / f"{number:05}").write_bytes(b"x")
     with open_descriptors_unchanged():

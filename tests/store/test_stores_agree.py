@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -98,6 +99,7 @@ async def played(store: Store, batches: list[list[tuple[Any, ...]]]) -> tuple[An
     return answers, page, pending, owned, events
 
 
+@pytest.mark.slow
 @settings(max_examples=100, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(BATCHES)
 def test_both_stores_do_the_same(batches: list[list[tuple[Any, ...]]]) -> None:
