@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from malbox_tui.sdk.malbox_plugin_sdk import wire
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=50),
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=20),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4),
-    max_leaves=20,
+    max_leaves=6,
 )
-HEADERS = st.dictionaries(st.text(max_size=10), JSON, max_size=6).map(lambda fields: {**fields, "kind": "any"})
+HEADERS = st.dictionaries(st.text(max_size=10), JSON, max_size=4).map(lambda fields: {**fields, "kind": "any"})
 
 
 def reader(stream: bytes) -> Callable[[int], bytes]:
