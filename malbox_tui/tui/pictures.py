@@ -1,6 +1,6 @@
 """Pictures of machines' screens: decoded once, kept small, and drawn with half cells, two pixels in each.
 
-The hypervisor writes the file, but what is on it is the guest's, and a result may have been tampered with: only the two kinds that
+The hypervisor writes the file, but what is on it is the guest's, and a result may have been tampered with: only the kinds that
 hypervisors write are read, nothing larger than the limits below is decoded, and whatever is wrong with it is a sentence.
 """
 
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from PIL.Image import Image, Resampling
+from PIL.JpegImagePlugin import JpegImageFile
 from PIL.PngImagePlugin import PngImageFile
 from PIL.PpmImagePlugin import PpmImageFile
 from rich.color import Color
@@ -32,7 +33,7 @@ KEPT_PIXELS = (640, 400)
 """A decoded picture is kept so large at most: more than a screen of half cells can show."""
 KEPT_PICTURES = 24
 
-_READERS = ((b"\x89PNG\r\n\x1a\n", PngImageFile), (b"P6", PpmImageFile))
+_READERS = ((b"\x89PNG\r\n\x1a\n", PngImageFile), (b"P6", PpmImageFile), (b"\xff\xd8\xff", JpegImageFile))
 """How a file of a kind begins, and what reads it (as QEMU and libvirt write them)."""
 _BROKEN = (OSError, ValueError, SyntaxError, EOFError, OverflowError, MemoryError, struct.error, zlib.error)
 """What Pillow raises at what it can't read."""
@@ -73,7 +74,7 @@ def decoded(content: bytes) -> Picture:
     """The picture in a file. Raises `Unshowable`. To be called in a thread: a large one takes a while."""
     reader = next((reader for begins, reader in _READERS if content.startswith(begins)), None)
     if reader is None:
-        raise Unshowable("it is neither PNG nor PPM")
+        raise Unshowable("it is neither PNG, PPM nor JPEG")
     try:
         with reader(io.BytesIO(content)) as image:
             width, height = image.size

