@@ -8,7 +8,7 @@ from typing import Any
 
 from cyclopts import App
 
-from malbox_tui.cli import looks, machines, past, pool_orders, submit, task_orders
+from malbox_tui.cli import looks, machines, past, pool_orders, sample, submit, task_orders
 
 COMMANDS: Mapping[Callable[..., Any], str] = MappingProxyType(
     {
@@ -16,6 +16,7 @@ COMMANDS: Mapping[Callable[..., Any], str] = MappingProxyType(
         task_orders.cancel: "cancel [OPTIONS] SELECTOR...",
         task_orders.retry: "retry [OPTIONS] SELECTOR...",
         task_orders.priority: "priority [OPTIONS] N SELECTOR...",
+        sample.sample: "sample [OPTIONS] SHA",
         looks.workers: "workers [OPTIONS]",
         machines.machines: "machines [OPTIONS] [COMMAND]",
         pool_orders.resize: "resize [OPTIONS] [GROUP]",

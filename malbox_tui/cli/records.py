@@ -3,7 +3,7 @@ are escaped as `model.sample` does it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import PurePath
 from typing import Any
 
@@ -12,7 +12,8 @@ from malbox_tui.model.queries import TaskRecord
 from malbox_tui.model.report import PluginRun, ResultRef, Verdict
 from malbox_tui.model.sample import Sample, SampleName, escape, visible
 from malbox_tui.model.submission import Duplicate, Refused
-from malbox_tui.model.verdict import Summary, summary_of_task
+from malbox_tui.model.task import Task
+from malbox_tui.model.verdict import Summary, summary_of_sample, summary_of_task
 
 Record = dict[str, Any]
 
@@ -77,6 +78,29 @@ def refused_record(receipt: Refused) -> Record:
     }
 
 
+def sample_record(sample: Sample, tasks: Sequence[Task]) -> Record:
+    """One content with its tasks, the oldest first; the verdict is of the latest reports on it."""
+    summary = summary_of_sample(tasks)
+    return {
+        "record": "sample",
+        **_sample(sample),
+        "notes": [{"at": timestamp(note.at), "actor": visible(note.actor), "text": sentence(note.text)} for note in sample.notes],
+        "first_seen_at": timestamp(sample.first_seen_at),
+        "verdict": _verdict(summary.verdict),
+        **_found(summary),
+        "tasks": [
+            {
+                "id": task.id,
+                "state": task.state.value,
+                "created_at": timestamp(task.created_at),
+                "finished_at": timestamp(task.finished_at),
+                "verdict": _verdict(task.verdict),
+            }
+            for task in tasks
+        ],
+    }
+
+
 def _named(name: SampleName) -> Record:
     return {"name": escape(name.name), "path": escape(name.origin)}
 
@@ -92,6 +116,7 @@ def _sample(sample: Sample) -> Record:
         "mime": _optional(identification.mime) if identification is not None else None,
         "platform": _optional(identification.platform) if identification is not None else None,
         "arch": _optional(identification.arch) if identification is not None else None,
+        "tags": [visible(tag) for tag in sample.tags],
     }
 
 

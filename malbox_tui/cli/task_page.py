@@ -25,7 +25,7 @@ def task_lines(row: TaskRecord, results: PurePath) -> Iterator[str]:
     yield from summary_lines(summary_of_task(task))
     yield ""
     yield f"Sample {sample.sha256}"
-    yield from _fields(_sample_fields(sample))
+    yield from _fields([*sample_fields(sample), *_marks(sample)])
     if task.stages:
         yield ""
         yield "Stages"
@@ -70,7 +70,8 @@ def _time_limit(task: Task) -> str:
     return f"{task.timeout_s:g} s for the analysis{watched}"
 
 
-def _sample_fields(sample: Sample) -> list[tuple[str, str]]:
+def sample_fields(sample: Sample) -> list[tuple[str, str]]:
+    """What is known of a content, each with its label."""
     fields = [("size", _size(sample.size_bytes))]
     if (identified := sample.identification) is not None:
         details = [visible(text) for text in (identified.mime, identified.platform, identified.arch) if text]
@@ -80,6 +81,11 @@ def _sample_fields(sample: Sample) -> list[tuple[str, str]]:
     fields += [("name", escape(name)) for name in dict.fromkeys(name.name for name in sample.names)]
     fields += [("from", escape(origin)) for origin in dict.fromkeys(name.origin for name in sample.names if name.origin)]
     return fields
+
+
+def _marks(sample: Sample) -> list[tuple[str, str]]:
+    notes = f"{len(sample.notes)}; `malbox-tui sample {sample.sha256[:12]}` shows them" if sample.notes else ""
+    return [(label, text) for label, text in (("tags", ", ".join(map(visible, sample.tags))), ("notes", notes)) if text]
 
 
 def _size(size_bytes: int) -> str:

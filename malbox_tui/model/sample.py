@@ -7,6 +7,7 @@ reversible: whatever a terminal could act on, or a person could not see, becomes
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 import msgspec
 
@@ -19,6 +20,12 @@ _INVISIBLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u316
 _ESCAPED = re.compile(rb"\\(?:x([0-9a-f]{2})|(\\))")
 
 
+MAX_NOTES = 32
+MAX_NOTE_CHARACTERS = 2000
+MAX_TAGS = 32
+MAX_TAG_CHARACTERS = 64
+
+
 class SampleName(msgspec.Struct, frozen=True):
     """A name that a sample came with, its bytes as they were, and where it came from (a path, as bytes; empty: unknown)."""
 
@@ -26,14 +33,34 @@ class SampleName(msgspec.Struct, frozen=True):
     origin: bytes = b""
 
 
+class Note(msgspec.Struct, frozen=True):
+    """What a person wrote of a sample, and when."""
+
+    at: float
+    actor: str
+    text: str
+
+
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
-    """A content, known by its SHA-256 (lower-case hex)."""
+    """A content, known by its SHA-256 (lower-case hex). People gave it `notes`, in the order they came, and `tags`, sorted."""
 
     sha256: str
     size_bytes: int
     first_seen_at: float
     names: tuple[SampleName, ...] = ()
     identification: Identification | None = None
+    notes: tuple[Note, ...] = ()
+    tags: tuple[str, ...] = ()
+
+
+Marks = tuple[tuple[Note, ...], tuple[str, ...]]
+"""Notes and tags of a sample."""
+
+
+def marks_after(marks: Marks, note: Note | None, tags: Iterable[str] = (), untags: Iterable[str] = ()) -> Marks:
+    """The marks with this note too, with these tags and without those."""
+    notes, tagged = marks
+    return notes if note is None else (*notes, note), tuple(sorted((set(tagged) | set(tags)) - set(untags)))
 
 
 def escape(name: bytes) -> str:

@@ -12,7 +12,7 @@ import msgspec
 
 from malbox_tui.model.actions import ActionRecord
 from malbox_tui.model.errors import StoreError
-from malbox_tui.model.events import ActionTaken, Event, EventBody, Position
+from malbox_tui.model.events import ActionTaken, Event, EventBody, Position, SampleMarked
 from malbox_tui.model.queries import MAX_ROWS, TaskFilter, TaskPage, TaskQuery, TaskRecord, TaskSort
 from malbox_tui.model.report import Identification
 from malbox_tui.model.sample import Sample
@@ -178,6 +178,9 @@ class MemoryStore:
         self._events.append(Event(Position(self._engine_id, self._epoch, number), at, news))
         if isinstance(news, ActionTaken):
             self._actions.append(rules.record_of(news, number, at))
+        elif isinstance(news, SampleMarked) and (sample := self._samples.get(news.sha256)) is not None:
+            notes, tags = rules.marks_of((sample.notes, sample.tags), news, at)
+            self._samples[news.sha256] = msgspec.structs.replace(sample, notes=notes, tags=tags)
 
     def _put(self, task: Task) -> None:
         former = self._tasks.get(task.id)

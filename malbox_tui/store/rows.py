@@ -17,7 +17,7 @@ from malbox_tui.model.actions import ActionRecord, LoggedAction
 from malbox_tui.model.events import Event, EventBody, Position
 from malbox_tui.model.queries import TaskRecord
 from malbox_tui.model.report import Identification, PluginRun, Verdict
-from malbox_tui.model.sample import Sample, SampleName
+from malbox_tui.model.sample import Note, Sample, SampleName
 from malbox_tui.model.task import EndedBy, Outcome, RequirementClass, RunOptions, Task, TaskState
 from malbox_tui.ports import PendingEntry
 
@@ -41,6 +41,8 @@ _plugins = msgspec.json.Decoder(tuple[PluginRun, ...]).decode
 _stages = msgspec.json.Decoder(dict[str, float]).decode
 _body = msgspec.json.Decoder(EventBody).decode
 _identification = msgspec.json.Decoder(Identification).decode
+notes_of = msgspec.json.Decoder(tuple[Note, ...]).decode
+tags_of = msgspec.json.Decoder(tuple[str, ...]).decode
 _names = msgspec.json.Decoder(list[tuple[int, str, str]]).decode
 _ids = msgspec.json.Decoder(list[int]).decode
 _action = msgspec.json.Decoder(LoggedAction).decode
@@ -162,7 +164,7 @@ def task_of(row: Row) -> Task:
 def record_of(row: Row) -> TaskRecord:
     """The task and its sample in a row of `tasks`, the total left out."""
     task = task_of(row)
-    size_bytes, first_seen_at, identification, names = row[TASK_WIDTH:]
+    size_bytes, first_seen_at, identification, notes, tags, names = row[TASK_WIDTH:]
     return TaskRecord(
         task,
         Sample(
@@ -171,6 +173,8 @@ def record_of(row: Row) -> TaskRecord:
             first_seen_at=first_seen_at,
             names=tuple(SampleName(bytes.fromhex(name), bytes.fromhex(origin)) for _, name, origin in sorted(_names(names))),
             identification=_optional(_identification, identification),
+            notes=() if notes == "[]" else notes_of(notes),
+            tags=() if tags == "[]" else tags_of(tags),
         ),
     )
 

@@ -6,8 +6,8 @@ from operator import attrgetter
 
 from malbox_tui.model.actions import ActionRecord
 from malbox_tui.model.errors import LeaseLost, StaleTask
-from malbox_tui.model.events import ActionTaken, TaskCreated, TaskStarting
-from malbox_tui.model.sample import escape
+from malbox_tui.model.events import ActionTaken, SampleMarked, TaskCreated, TaskStarting
+from malbox_tui.model.sample import Marks, Note, escape, marks_after
 from malbox_tui.model.task import Task, claimed
 from malbox_tui.ports import Change, ClaimRequest, NewTask
 
@@ -77,6 +77,12 @@ def record_of(taken: ActionTaken, number: int, at: float) -> ActionRecord:
         message=taken.message,
         done_to=taken.done_to,
     )
+
+
+def marks_of(marks: Marks, marking: SampleMarked, at: float) -> Marks:
+    """A sample's notes and tags after somebody marked it."""
+    note = Note(at, marking.actor, marking.note) if marking.note else None
+    return marks_after(marks, note, marking.tags, marking.untags)
 
 
 def loss(change: Change) -> StaleTask:

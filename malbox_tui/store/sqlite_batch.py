@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from malbox_tui.model.actions import ActionRecord
-from malbox_tui.model.events import ActionTaken, Event, EventBody, Position
+from malbox_tui.model.events import ActionTaken, Event, EventBody, Position, SampleMarked
 from malbox_tui.model.task import Task, TaskState
 from malbox_tui.ports import Added, NewTask
 from malbox_tui.store import rules
@@ -26,9 +26,11 @@ from malbox_tui.store.rows import (
     TASK_WIDTH,
     Row,
     json_text,
+    notes_of,
     row_of_action,
     row_of_move,
     row_of_task,
+    tags_of,
     task_of,
 )
 from malbox_tui.store.statements import statement
@@ -129,9 +131,17 @@ class SqliteBatch:
                 rows.append((self._seq, self._epoch, at, json_text(news)))
                 if type(news) is ActionTaken:
                     actions.append(rules.record_of(news, self._seq, at))
+                elif type(news) is SampleMarked:
+                    self._mark(news, at)
         _ADD_EVENTS.run(self._connection, rows)
         _ADD_ACTIONS.run(self._connection, [row_of_action(record) for record in actions])
         return events
+
+    def _mark(self, marking: SampleMarked, at: float) -> None:
+        """Nothing happens when there is no such sample."""
+        for notes, tags in self._connection.execute(statement("marks_of"), (marking.sha256,)).fetchall():
+            after = rules.marks_of((notes_of(notes), tags_of(tags)), marking, at)
+            self._connection.execute(statement("mark"), (marking.sha256, *map(json_text, after)))
 
     # --- adding ---
 

@@ -19,6 +19,7 @@ SECTION = README.split("### For scripts")[1].split("\n## ")[0]
 ROWS = [[cell.strip() for cell in line.strip("|").split("|")] for line in SECTION.splitlines() if line.startswith("| `")]
 COMMANDS = {name: row for row in ROWS if len(row) == 4 for name in re.findall(r"`malbox-tui ([a-z]+)", row[0])}
 SELECTORS = [text for row in ROWS if len(row) == 2 for text in re.findall(r"`([^`]+)`", row[0]) if not text.startswith("--")]
+SHA_OF_A = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"
 (EXAMPLES,) = re.findall(r"```sh\n(.*?)```", SECTION, re.S)
 
 
@@ -40,14 +41,21 @@ def test_a_selector_of_the_table_is_one(text: str) -> None:
 
 def test_what_works_at_rest_is_what_the_table_says(malbox: CommandLine) -> None:
     malbox.submit("a", "b")
-    arguments = {"cancel": [1], "retry": [1], "priority": [3, 2], "resize": ["--max", 2], "submit": [malbox.sample("c")]}
+    arguments = {
+        "cancel": [1],
+        "retry": [1],
+        "priority": [3, 2],
+        "resize": ["--max", 2],
+        "submit": [malbox.sample("c")],
+        "sample": [SHA_OF_A],
+    }
     worked = {name for name in COMMANDS if malbox(name, *arguments.get(name, ())).code == 0}
     assert worked == {name for name, row in COMMANDS.items() if row[2] != "no"}
 
 
 def test_what_is_printed_as_json_is_what_the_table_says(malbox: CommandLine) -> None:
     malbox.submit("a", "b")
-    arguments = {"cancel": [1], "retry": [1], "priority": [3, 2], "submit": [malbox.sample("c")]}
+    arguments = {"cancel": [1], "retry": [1], "priority": [3, 2], "submit": [malbox.sample("c")], "sample": [SHA_OF_A]}
     for name, row in COMMANDS.items():
         if row[2] != "no":
             said = malbox(name, *arguments.get(name, ()), "--json")

@@ -24,6 +24,8 @@ WRITES = {
     "pending_of": 0,
     "renew": 0,
     "identify": 0,
+    "marks_of": 0,
+    "mark": 0,
     "counters": 0,
     "owned": 0,
 }

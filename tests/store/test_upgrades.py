@@ -114,6 +114,9 @@ async def test_all_that_is_in_it_is_there_afterwards(path: Path, version: int) -
     assert rows[1].sample.names[0].name == b"a new\nline \xff.exe"
     assert rows[0].sample.identification is not None
     assert rows[0].sample.identification.kind == "pe"
+    assert rows[0].sample.tags == (("apt", "office") if version >= 6 else ())
+    assert [note.text for note in rows[0].sample.notes] == (["seen before"] if version >= 6 else [])
+    assert rows[1].sample.notes == ()
 
     events = await store.events(0, 100)
     assert [event.position.seq for event in events] == list(range(1, EVENTS[version] + 1))

@@ -1,0 +1,1 @@
+SELECT notes, tags FROM sample WHERE sha256 = ?1
