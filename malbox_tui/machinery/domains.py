@@ -31,7 +31,7 @@ def virsh(machine: MachineSpec) -> str:
 
 
 def keeping(machine: MachineSpec, name: str, *, has_pflash: bool) -> str:
-    """What keeps the state that its guest is in, as `name`. libvirt takes no snapshot of one that runs with pflash firmware, as UEFI's."""
+    """What keeps the state that its guest is in, as `name`. libvirt takes no snapshot of a running one with pflash (UEFI)."""
     domain = quote(machine.domain_name)
     if has_pflash:
         return f'`{virsh(machine)} save {domain} FILE`, and write snapshot = "save:FILE" (FILE: a new one, by its whole path)'
