@@ -42,6 +42,8 @@ from malbox_tui.tui.screens.dashboard import Dashboard
 from malbox_tui.tui.screens.dialogs import Help
 from malbox_tui.tui.screens.machine import MachineScreen
 from malbox_tui.tui.screens.palette import Palette, offered
+from malbox_tui.tui.screens.report import ReportScreen
+from malbox_tui.tui.screens.sample import SampleScreen
 from malbox_tui.tui.screens.task import TaskScreen
 from malbox_tui.tui.screens.who import about_consoles
 from malbox_tui.tui.showing import Showing
@@ -144,8 +146,8 @@ class MalboxApp(App[ShutdownMode]):
         return TaskScreen(task_id, around.client, self.picture, self.gallery, self.moment, around.time_of_day)
 
     async def action_back(self) -> None:
-        """Leave the screen of a task or a machine."""
-        if isinstance(self.screen, TaskScreen | MachineScreen):
+        """Leave the screen of a task, a sample or a machine."""
+        if isinstance(self.screen, TaskScreen | SampleScreen | MachineScreen):
             await self.pop_screen()
 
     async def action_cancel_task(self) -> None:
@@ -159,6 +161,21 @@ class MalboxApp(App[ShutdownMode]):
         record = await self._target()
         if record is not None:
             self.orders.retry(record)
+
+    async def action_show_sample(self) -> None:
+        """All about the content of the task that is shown."""
+        if isinstance(self.screen, TaskScreen) and (record := self.screen.record) is not None:
+            await self.push_screen(SampleScreen(record.task.sha256, self._around.client, self.moment))
+
+    async def action_note_sample(self) -> None:
+        """Write a note of the content that is shown."""
+        if isinstance(self.screen, SampleScreen):
+            await self.orders.note_sample(self.screen.sha256)
+
+    async def action_tag_sample(self) -> None:
+        """Give tags to the content that is shown, or take some away."""
+        if isinstance(self.screen, SampleScreen):
+            await self.orders.tag_sample(self.screen.sha256, self.screen.tags)
 
     async def action_priority(self, step: int) -> None:
         """Change the priority of a waiting task."""
@@ -308,6 +325,8 @@ class MalboxApp(App[ShutdownMode]):
         """The palette: what the keys do."""
         groups = (keys.DASHBOARD, keys.MACHINES) if screen is self.dashboard else (keys.TASK_SCREEN,)
         groups = (keys.MACHINE_SCREEN,) if isinstance(screen, MachineScreen) else groups
+        groups = (keys.SAMPLE_SCREEN,) if isinstance(screen, SampleScreen) else groups
+        groups = (keys.REPORT_SCREEN,) if isinstance(screen, ReportScreen) else groups
         for key in offered(self, screen, *groups, keys.EVERYWHERE):
             yield SystemCommand(key.help, f"Key: {key.shown}", lambda key=key: self._run_chosen(key.action))
 

@@ -192,10 +192,25 @@ TASK_SCREEN: tuple[Key, ...] = (
         "export",
         "Write the report to a file: a page, Markdown or JSON, as its name ends",
     ),
+    Key(
+        "task.sample",
+        "s",
+        "app.show_sample",
+        "s",
+        "sample",
+        "All about its content: every task of it, verdicts, names, notes and tags",
+    ),
     Key("task.earlier_picture", "left", "screen.picture(-1)", "←", "", "The screenshot before the one that is shown"),
     Key("task.later_picture", "right", "screen.picture(1)", "→", "", "The screenshot after it"),
 )
 """What works on the screen of one task, besides scrolling."""
+
+SAMPLE_SCREEN: tuple[Key, ...] = (
+    Key("sample.back", "escape,backspace", "app.back", "esc", "back", "Back to where one came from"),
+    Key("sample.note", "n", "app.note_sample", "n", "note", "Write a note of this content"),
+    Key("sample.tag", "number_sign", "app.tag_sample", "#", "tag", "Give it a tag, or take one away (-tag)"),
+)
+"""What works on the screen of one content, besides scrolling."""
 
 REPORT: tuple[Key, ...] = (
     Key("report.up", "up,k", "by(-1)", "↑", "", "Up a line (also k)"),
@@ -230,6 +245,7 @@ GROUPS: tuple[tuple[str, tuple[Key, ...]], ...] = (
     ("Lists", TABLE),
     ("One task", TASK_SCREEN),
     ("Reports", (*REPORT_SCREEN, *REPORT)),
+    ("One sample", SAMPLE_SCREEN),
     ("One machine", MACHINE_SCREEN),
     ("Everywhere", EVERYWHERE),
 )
@@ -270,6 +286,8 @@ CHANGING_ACTIONS = frozenset(
         "add_machine",
         "edit_machine",
         "remove_machine",
+        "note_sample",
+        "tag_sample",
     }
 )
 """Actions that change something of the engine's."""

@@ -6,7 +6,7 @@ on (`]` twice) count from what was asked for last, while that isn't answered.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from typing import Any
 from uuid import uuid4
 
@@ -20,6 +20,7 @@ from malbox_tui.model.commands import (
     CommandOutcome,
     DisableMachines,
     EnableMachines,
+    MarkSample,
     PausePool,
     ProbeMachines,
     RemoveMachines,
@@ -34,6 +35,7 @@ from malbox_tui.model.errors import MalboxError
 from malbox_tui.model.machine import MachineSpec, MachineView
 from malbox_tui.model.overview import GroupView, Overview
 from malbox_tui.model.queries import TaskRecord
+from malbox_tui.model.sample import visible
 from malbox_tui.model.task import OWNED_STATES
 from malbox_tui.ports import Client
 from malbox_tui.tui.asked import Asked
@@ -41,7 +43,7 @@ from malbox_tui.tui.columns import name_cell
 from malbox_tui.tui.live import LiveTask
 from malbox_tui.tui.moment import Moment
 from malbox_tui.tui.notices import say, say_text
-from malbox_tui.tui.screens.dialogs import Choice, Question
+from malbox_tui.tui.screens.dialogs import Choice, Prompt, Question
 from malbox_tui.tui.screens.machine_form import NEW, Answered, MachineForm
 from malbox_tui.tui.text import plain, shown
 
@@ -76,6 +78,28 @@ class Orders:
     def retry(self, record: TaskRecord) -> None:
         """Analyse the content of an ended task again."""
         self._carry_out(RetryTasks(task_ids=(record.task.id,)))
+
+    async def note_sample(self, sha256: str) -> None:
+        """Ask for a note, and keep it."""
+
+        def answered(text: str | None) -> None:
+            if text is not None and text.strip():
+                self._carry_out(MarkSample(sha256=sha256, note=text.strip()))
+
+        await self._app.push_screen(Prompt("Note", "What is to be remembered of this content. Escape leaves it."), answered)
+
+    async def tag_sample(self, sha256: str, tags: Sequence[str]) -> None:
+        """Ask for tags to give or to take away, of a sample that has these."""
+
+        def answered(text: str | None) -> None:
+            words = (text or "").split()
+            if words:
+                given = tuple(word for word in words if not word.startswith("-"))
+                taken = tuple(word[1:] for word in words if word.startswith("-"))
+                self._carry_out(MarkSample(sha256=sha256, tags=given, untags=taken))
+
+        has = f"It has: {' '.join(map(visible, tags))}. " if tags else ""
+        await self._app.push_screen(Prompt("Tags", f"{has}Words are given, those with a - before them taken away."), answered)
 
     def change_priority(self, record: TaskRecord, step: int) -> None:
         """Raise or lower the priority of a waiting task."""

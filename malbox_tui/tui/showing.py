@@ -17,6 +17,7 @@ from malbox_tui.tui.feed import SHOWN_PER_SECOND, Changes, Feed
 from malbox_tui.tui.notices import say
 from malbox_tui.tui.screens.dashboard import Dashboard
 from malbox_tui.tui.screens.machine import MachineScreen
+from malbox_tui.tui.screens.sample import SampleScreen
 from malbox_tui.tui.screens.task import TaskScreen
 
 FRAMES_TO_RETRY = 2 * SHOWN_PER_SECOND
@@ -85,7 +86,7 @@ class Showing:
             try:
                 await self._feed.refresh()
                 await self._dashboard.show(changes)
-                if isinstance(self._app.screen, TaskScreen | MachineScreen):
+                if isinstance(self._app.screen, TaskScreen | SampleScreen | MachineScreen):
                     await self._app.screen.reread()
             except EngineStopped:
                 self._feed.ended = True
@@ -99,7 +100,7 @@ class Showing:
             self._dashboard.banner.changed()
             return
         self._dashboard.tick()
-        if isinstance(self._app.screen, TaskScreen | MachineScreen):
+        if isinstance(self._app.screen, TaskScreen | SampleScreen | MachineScreen):
             self._app.screen.tick()
 
     async def _learn(self) -> None:

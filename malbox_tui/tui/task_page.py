@@ -12,7 +12,7 @@ from rich.text import Text
 from malbox_tui.model.due import TimeLimit
 from malbox_tui.model.queries import TaskRecord
 from malbox_tui.model.report import PluginRun, PluginStatus
-from malbox_tui.model.sample import Sample
+from malbox_tui.model.sample import Sample, visible
 from malbox_tui.model.task import Task, TaskState
 from malbox_tui.model.verdict import Summary, count_words, summary_of_task
 from malbox_tui.tui.columns import state_cell, verdict_cell
@@ -67,7 +67,8 @@ def task_lines(record: TaskRecord, at_work: AtWork, moment: Moment, clock: Calla
         *_limits(record.task, at_work.left, moment, clock, width),
         *_about(record.task, moment, clock, width),
         plain(""),
-        *_sample(record.sample, moment),
+        *of_sample(record.sample, moment),
+        *_marks(record.sample, moment, width),
         plain(""),
         *_stages(record.task, moment),
         plain(""),
@@ -201,7 +202,8 @@ def _told(label: str, told: str, moment: Moment, width: int) -> list[Text]:
     return labelled(label, sentence(told).plain, (LABEL_CELLS, width), moment.tone("muted"))
 
 
-def _sample(sample: Sample, moment: Moment) -> Iterable[Text]:
+def of_sample(sample: Sample, moment: Moment) -> Iterable[Text]:
+    """What is known of a content, and the names it came with."""
     yield heading("Sample", moment)
     yield _labelled("sha256", plain(sample.sha256), moment)
     yield _labelled("size", plain(f"{short_size(sample.size_bytes)} ({sample.size_bytes:,} bytes)"), moment)
@@ -219,6 +221,13 @@ def _sample(sample: Sample, moment: Moment) -> Iterable[Text]:
         yield _labelled("name" if not number else "", line, moment)
     if len(sample.names) > MAX_NAMES:
         yield _labelled("", plain(f"and {len(sample.names) - MAX_NAMES} more", moment.tone("muted")), moment)
+
+
+def _marks(sample: Sample, moment: Moment, width: int) -> Iterable[Text]:
+    if sample.tags:
+        yield from labelled("tags", ", ".join(map(visible, sample.tags)), (LABEL_CELLS, width), moment.tone("muted"))
+    if sample.notes:
+        yield _labelled("notes", plain(f"{len(sample.notes)} (s shows them)"), moment)
 
 
 def _stages(task: Task, moment: Moment) -> Iterable[Text]:
