@@ -10,11 +10,11 @@ from textual.app import App
 
 from malbox_tui.model.errors import EngineStopped, MalboxError
 from malbox_tui.model.sample import escape
-from malbox_tui.model.submission import Accepted, Account, Refused
+from malbox_tui.model.submission import Accepted, Account, Refused, SubmissionOptions
 from malbox_tui.tui.access import Access
 from malbox_tui.tui.console import Surroundings
 from malbox_tui.tui.notices import say, say_text
-from malbox_tui.tui.screens.add import AddSamples
+from malbox_tui.tui.screens.add import Addition, AddSamples
 from malbox_tui.tui.screens.dialogs import Prompt
 from malbox_tui.tui.text import counted, plain, sentence
 
@@ -39,16 +39,21 @@ class Adding:
             say(self._app, note)
         self.add(self._around.paths)
 
-    def add(self, paths: Sequence[bytes] | None) -> None:
-        """Submit files and folders; none, and nothing happens."""
+    def add(self, paths: Sequence[bytes], options: SubmissionOptions | None = None) -> None:
+        """Submit files and folders; none, and nothing happens. Without options the command line's are theirs."""
         if paths and (why_not := self._access.refusal("add_samples")) is not None:
             say(self._app, f"{counted(len(paths), 'path')} not added. {why_not}", bad=True)
         elif paths:
-            self._app.run_worker(self._submit(tuple(paths)), name=f"submission {next(self._numbers)}")
+            submission = self._submit(tuple(paths), options or self._around.wishes)
+            self._app.run_worker(submission, name=f"submission {next(self._numbers)}")
 
     async def ask(self) -> None:
         """Ask for a path."""
-        await self._app.push_screen(AddSamples(self._around.intake), self.add)
+        await self._app.push_screen(AddSamples(self._around.intake, self._around.wishes), self._add)
+
+    def _add(self, addition: Addition | None) -> None:
+        if addition is not None:
+            self.add(addition.paths, addition.options)
 
     def take_paste(self, text: str) -> bool:
         """Submit what was dropped or pasted; False when it is for an input that has the focus."""
@@ -59,7 +64,7 @@ class Adding:
         dropped = self._around.intake.dropped(text)
         if dropped.paths:
             if isinstance(screen, AddSamples):
-                screen.dismiss(dropped.paths)
+                screen.take(dropped.paths)
             else:
                 self.add(dropped.paths)
             return True
@@ -68,9 +73,9 @@ class Adding:
         say(self._app, dropped.problem, bad=True)
         return True
 
-    async def _submit(self, paths: tuple[bytes, ...]) -> None:
+    async def _submit(self, paths: tuple[bytes, ...], options: SubmissionOptions) -> None:
         try:
-            account = await self._around.client.submit(self._around.offers(paths), self._around.wishes)
+            account = await self._around.client.submit(self._around.offers(paths), options)
         except EngineStopped:
             return
         except MalboxError as error:

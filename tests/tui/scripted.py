@@ -220,6 +220,7 @@ class ScriptedClient(Client):
         """What reading the tasks raises."""
         self.commands: list[Command] = []
         self.offered: list[SampleName] = []
+        self.options: list[SubmissionOptions] = []
         self.queries: list[TaskQuery] = []
         self.answers = asyncio.Event()
         """Cleared: commands are answered when it is set again."""
@@ -274,6 +275,7 @@ class ScriptedClient(Client):
         receipts: list[Receipt] = []
         async for offer in offers:
             self.offered.append(offer.name)
+            self.options.append(options)
             number = 1000 + len(self.offered)
             if offer.refusal is not None:
                 receipts.append(Refused(offer.name, offer.refusal))

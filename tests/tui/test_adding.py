@@ -7,7 +7,10 @@ from textual import events
 from textual.pilot import Pilot
 
 from malbox_tui.model.commands import ShutdownMode
+from malbox_tui.model.submission import SubmissionOptions
+from malbox_tui.model.task import RequirementClass, RunOptions
 from malbox_tui.tui.app import MalboxApp
+from malbox_tui.tui.asking import Asked, asked_by, options_of
 from malbox_tui.tui.screens.add import AddSamples
 from tests.tui.playing import engine, played, until
 from tests.tui.scripted import ScriptedClient, ScriptedIntake, record, surroundings
@@ -73,3 +76,91 @@ async def test_a_path_that_is_not_there_is_said_and_the_dialog_stays() -> None:
 
     _, client = await played(play)
     assert client.offered == []
+
+
+@pytest.mark.slow
+async def test_what_is_asked_of_a_sample_goes_with_it() -> None:
+    async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
+        await pilot.press("a", *"/in/b.exe", "down", *"linux", "down", *"-v 'a b'", "tab", *"yes", "enter")
+        await until(pilot, lambda: bool(engine(app).offered))
+
+    _, client = await played(play)
+    (options,) = client.options
+    assert options.requires == RequirementClass("dynamic", "linux")
+    assert options.run == RunOptions(("-v", "a b"), memory_dump=True)
+
+
+@pytest.mark.slow
+async def test_what_can_not_be_asked_is_said_and_everything_typed_stays() -> None:
+    async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
+        await pilot.press("a", *"/in/b.exe", "down", "down", *"'open", "enter")
+        assert isinstance(app.screen, AddSamples)
+        await pilot.press(*"'", "up", *"any", "enter")
+        await until(pilot, lambda: bool(engine(app).offered))
+
+    _, client = await played(play)
+    assert client.options[0].run.arguments == ("open",)
+    assert client.options[0].requires == RequirementClass("dynamic")
+
+
+@pytest.mark.slow
+async def test_a_drop_onto_the_dialog_has_what_is_asked_there() -> None:
+    async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
+        await pilot.press("a", "down", *"linux")
+        app.post_message(events.Paste("/in/a.exe"))
+        await until(pilot, lambda: bool(engine(app).offered))
+
+    _, client = await played(play)
+    assert client.options[0].requires.platform == "linux"
+
+
+PINNED = RequirementClass("dynamic", pin="lin-1")
+
+
+@pytest.mark.parametrize(
+    ("given", "asked"),
+    [
+        (SubmissionOptions(), Asked()),
+        (SubmissionOptions(requires=RequirementClass("dynamic")), Asked("any")),
+        (SubmissionOptions(requires=PINNED), Asked("any")),
+        (SubmissionOptions(requires=RequirementClass("dynamic", "windows", tags=("office",))), Asked("windows")),
+        (
+            SubmissionOptions(requires=RequirementClass("dynamic", "linux"), run=RunOptions(("a b", "$x", ""), True)),
+            Asked("linux", "'a b' '$x' ''", "yes"),
+        ),
+    ],
+)
+def test_options_are_written_and_read_as_they_are(given: SubmissionOptions, asked: Asked) -> None:
+    assert asked_by(given) == asked
+    assert options_of(asked, given) == given
+
+
+@pytest.mark.parametrize(
+    ("given", "asked", "requires"),
+    [
+        (RequirementClass(), Asked("linux"), RequirementClass("dynamic", "linux")),
+        (RequirementClass(), Asked("any"), RequirementClass("dynamic")),
+        (RequirementClass("dynamic", "linux"), Asked(), RequirementClass()),
+        (PINNED, Asked(), PINNED),
+        (RequirementClass("memory", "linux"), Asked("windows"), RequirementClass("memory", "windows")),
+    ],
+)
+def test_a_platform_asks_for_a_machine_and_none_for_none(
+    given: RequirementClass, asked: Asked, requires: RequirementClass
+) -> None:
+    assert options_of(asked, SubmissionOptions(requires=given)).requires == requires
+
+
+@pytest.mark.parametrize(
+    ("asked", "problem"),
+    [
+        (Asked(arguments="-v"), "Say in which"),
+        (Asked(memory="yes"), "Say in which"),
+        (Asked("linux", "'"), "a quote is not closed"),
+        (Asked("linux", "\\"), "a backslash has nothing behind it"),
+        (Asked("linux", memory="maybe"), "maybe is neither"),
+    ],
+)
+def test_what_can_not_be_asked_is_a_sentence(asked: Asked, problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        options_of(asked, SubmissionOptions())

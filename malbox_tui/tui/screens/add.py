@@ -1,48 +1,81 @@
-"""Asks for a path to add, and completes it with Tab."""
+"""Asks for a path to add, which Tab completes, and for what is asked of the samples."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import astuple, dataclass
 from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
+from textual.containers import Horizontal, Vertical
 from textual.suggester import Suggester
 from textual.widgets import Input, Static
 
+from malbox_tui.model.submission import SubmissionOptions
 from malbox_tui.ports import Intake
+from malbox_tui.tui.asking import Asked, asked_by, options_of
 from malbox_tui.tui.screens.dialogs import Dialog
 from malbox_tui.tui.text import plain, sentence, shown
 
-SHOWN_COMPLETIONS = 8
+SHOWN_COMPLETIONS = 5
+
+FIELDS = (
+    ("in a machine", "linux, windows or any; empty: on this host alone"),
+    ("arguments", "the sample's, quoted as in a shell"),
+    ("memory", "yes: keep its machine's"),
+)
+"""What is asked for beside the path, in the order of `Asked`: the words before it, and what stands there while it is empty."""
 
 
-class AddSamples(Dialog[Sequence[bytes]]):
-    """Ends with paths that exist; empty when it was left."""
+@dataclass(frozen=True, slots=True)
+class Addition:
+    """Paths that exist, and what is asked of the samples there."""
+
+    paths: Sequence[bytes]
+    options: SubmissionOptions
+
+
+class AddSamples(Dialog[Addition | None]):
+    """Ends with what is to be added; None when it was left. `given` is what is asked of samples at first."""
+
+    AUTO_FOCUS = "#prompt"
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "back", show=False),
         Binding("tab", "complete", "complete", show=False, priority=True),
+        Binding("up", "app.focus_previous", show=False),
+        Binding("down", "app.focus_next", show=False),
     ]
 
-    def __init__(self, intake: Intake, text: str = "") -> None:
+    def __init__(self, intake: Intake, given: SubmissionOptions) -> None:
         super().__init__()
         self._intake = intake
-        self._text = text
+        self._given = given
+        self._inputs = [
+            Input(value, placeholder=hint, compact=True)
+            for value, (_label, hint) in zip(astuple(asked_by(given)), FIELDS, strict=True)
+        ]
 
     def compose(self) -> ComposeResult:
         """See `Screen`."""
         with Vertical(classes="dialog"):
             yield Static(plain("Add a file or a folder", "bold"), classes="dialog-title")
-            yield Input(self._text, id="prompt", compact=True, suggester=_Paths(self._intake), select_on_focus=False)
+            with Horizontal(classes="form-row"):
+                yield Static(plain("path"), classes="form-label")
+                yield Input(id="prompt", compact=True, suggester=_Paths(self._intake), select_on_focus=False)
+            for asked, (label, _hint) in zip(self._inputs, FIELDS, strict=True):
+                with Horizontal(classes="form-row"):
+                    yield Static(plain(label), classes="form-label")
+                    yield asked
             yield Static(id="completions", classes="dialog-hint")
-            yield Static(
-                plain("Tab completes, Enter adds (folders with all that is in them), Escape leaves."), classes="dialog-hint"
-            )
+            hint = "Tab completes, arrows move, Enter adds (folders with all that is in them), Escape leaves."
+            yield Static(plain(hint), classes="dialog-hint")
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Show what it may become."""
+        """Show what the path may become."""
+        if event.input.id != "prompt":
+            return
         found = self._intake.completions(event.value, SHOWN_COMPLETIONS + 1) if event.value else []
         text = plain("")
         for number, path in enumerate(found[:SHOWN_COMPLETIONS]):
@@ -55,15 +88,27 @@ class AddSamples(Dialog[Sequence[bytes]]):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """End with it, or say what is wrong with it."""
         event.stop()
-        dropped = self._intake.dropped(event.value)
+        dropped = self._intake.dropped(self.query_one("#prompt", Input).value)
         if dropped.paths:
-            self.dismiss(dropped.paths)
+            self.take(dropped.paths)
         else:
-            self.query_one("#completions", Static).update(sentence(dropped.problem))
+            self._say(dropped.problem)
+
+    def take(self, paths: Sequence[bytes]) -> None:
+        """End with these paths and what is asked, or say what is wrong with that."""
+        try:
+            options = options_of(Asked(*(asked.value for asked in self._inputs)), self._given)
+        except ValueError as problem:
+            self._say(str(problem))
+        else:
+            self.dismiss(Addition(paths, options))
 
     def action_complete(self) -> None:
-        """Complete as far as there is one way to go on."""
+        """Complete the path as far as there is one way to go on; where it is not typed, go on."""
         prompt = self.query_one("#prompt", Input)
+        if self.focused is not prompt:
+            self.focus_next()
+            return
         found = self._intake.completions(prompt.value, 1000)
         if not found:
             return
@@ -77,7 +122,10 @@ class AddSamples(Dialog[Sequence[bytes]]):
 
     def action_leave(self) -> None:
         """Add nothing."""
-        self.dismiss(())
+        self.dismiss(None)
+
+    def _say(self, words: str) -> None:
+        self.query_one("#completions", Static).update(sentence(words))
 
 
 class _Paths(Suggester):
