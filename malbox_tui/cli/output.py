@@ -1,4 +1,4 @@
-"""The two streams, whatever became of them: closed, full, or with an encoding that knows few characters."""
+"""The streams, whatever became of them: closed, full, or with an encoding that knows few characters."""
 
 from __future__ import annotations
 
@@ -18,13 +18,21 @@ class OutputClosed(Exception):
 
 
 def prepare_streams() -> None:
-    """Make stdout and stderr usable for any text: a stream that is missing swallows it, a character it lacks is escaped."""
-    for name in ("stdout", "stderr"):
+    """Make the three streams usable for any text: one that is missing is empty, or swallows what is written; a character that an output
+    lacks is escaped, and bytes that are none are read as such.
+
+    In this order each gets its own descriptor, so that no file that is opened later stands in for one.
+    """
+    for name, mode, errors in (
+        ("stdin", "r", "replace"),
+        ("stdout", "w", "backslashreplace"),
+        ("stderr", "w", "backslashreplace"),
+    ):
         stream = getattr(sys, name)
         if stream is None:
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115 - it lives as long as the process
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115 - it lives as long as the process
         elif isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+            stream.reconfigure(errors=errors)
 
 
 def write_line(text: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated
@@ -15,6 +14,7 @@ from malbox_tui.cli.command_records import target_record
 from malbox_tui.cli.engine_door import Door, check_store, some_engine, usable_settings
 from malbox_tui.cli.options import FLAG, GlobalOptions, whole_number
 from malbox_tui.cli.output import OutputClosed, tell, write_line, write_record
+from malbox_tui.cli.question import agreed, can_be_asked
 from malbox_tui.cli.selectors import Chosen, Filters, Selector, chosen, parse_selector
 from malbox_tui.cli.text import counted, sentence
 from malbox_tui.model.commands import Action, CancelTasks, RetryTasks, SetPriority, TargetResult
@@ -127,11 +127,9 @@ class TaskOrder:
         count = len(selection.task_ids)
         if count == 1 or selection.is_named or filters.yes:
             return True
-        if not sys.stdin.isatty():
+        if not can_be_asked():
             raise MalboxError(f"This hits {count} tasks, and there is no terminal to ask on: say --yes if that is meant.")
-        sys.stderr.write(f"{self.name.capitalize()} {counted(count, 'task')}: {_in_short(selection.task_ids)}? [y/N] ")
-        sys.stderr.flush()
-        return sys.stdin.readline().strip().lower() in ("y", "yes")
+        return agreed(f"{self.name.capitalize()} {counted(count, 'task')}: {_in_short(selection.task_ids)}?")
 
     async def _do(self, door: Door, task_ids: tuple[int, ...]) -> Sequence[TargetResult]:
         outcome = await door.do(self.action(task_ids))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -20,6 +21,8 @@ from malbox_tui.model.commands import TargetResult
 from malbox_tui.remote import client, wire
 from malbox_tui.store.folder_lock import FolderLock
 from tests.cli.command_line import CommandLine
+from tests.cli.terminal_rig import Terminal
+from tests.cli.terminal_rig import malbox as terminal_command
 
 
 @pytest.fixture
@@ -142,7 +145,7 @@ def test_more_tasks_than_were_named_are_asked_about(malbox: CommandLine, monkeyp
     said = malbox("cancel", "--all")
     assert (said.code, "This hits 3 tasks" in said.err) == (2, True)
 
-    class Terminal:
+    class Answering:
         def __init__(self, answer: str) -> None:
             self._answer = answer
 
@@ -152,14 +155,41 @@ def test_more_tasks_than_were_named_are_asked_about(malbox: CommandLine, monkeyp
         def readline(self) -> str:
             return self._answer
 
-    monkeypatch.setattr(task_orders.sys, "stdin", Terminal("n\n"))
+    monkeypatch.setattr(sys, "stdin", Answering("n\n"))
     said = malbox("cancel", "2-3")
     assert (said.code, "Cancel 2 tasks: 2-3? [y/N]" in said.err) == (2, True)
     assert set(malbox.states().values()) == {"pending"}
-    monkeypatch.setattr(task_orders.sys, "stdin", Terminal("y\n"))
+    monkeypatch.setattr(sys, "stdin", Answering("y\n"))
     assert malbox("cancel", "2-3").code == 0
     assert malbox("cancel", "--state", "pending", "--yes").code == 0
     assert set(malbox.states().values()) == {"canceled"}
+
+
+@pytest.mark.slow
+def test_ctrl_c_at_the_question_ends_the_command_at_once_and_does_nothing(malbox: CommandLine) -> None:
+    malbox.submit("a", "b")
+    with Terminal(terminal_command(malbox.data, "cancel", "--all")) as terminal:
+        terminal.until("Cancel 2 tasks: 1-2? [y/N]")
+        terminal.press(b"\x03")
+        assert terminal.ended() == 1
+    assert "Traceback" not in terminal.shown
+    assert malbox.states() == {1: "pending", 2: "pending"}
+    assert malbox("cancel", 1).code == 0, "nobody has the folder any more"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_streams_that_are_closed_are_nobody_s_to_ask_and_to_tell(malbox: CommandLine, closed: str) -> None:
+    malbox.submit("a", "b")
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        command = ["sh", "-c", f'exec "$@" {closed}', "sh", *map(str, terminal_command(malbox.data, *words))]
+        return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+
+    asked, done = run("cancel", "--all"), run("cancel", "--all", "--yes")
+    assert (asked.returncode, done.returncode) == (2, 0)
+    assert ("no terminal to ask on" in asked.stderr, "Traceback" in asked.stderr) == ("2>" not in closed, False)
+    assert malbox.states() == {1: "canceled", 2: "canceled"}
 
 
 def test_who_did_what_is_kept_with_where_it_came_from(malbox: CommandLine) -> None:
