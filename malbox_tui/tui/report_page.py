@@ -40,8 +40,8 @@ from malbox_tui.tui.text import counted, fit, joined_cells, plain, sentence, sho
 PREVIEW_LINES = 100
 """So much of a report is shown on the page of its task."""
 MAX_PROSE_CHARACTERS = 50_000
-MAX_CELL = 60
-"""The widest column but the last one of a table."""
+MAX_CELL = 128
+"""The widest column but the last one of a table: the longest of digests is whole."""
 MAX_LAST_CELL = 2_000
 MEASURED_ROWS = 500
 """The widths of a table's columns follow from so many of its first rows."""

@@ -32,7 +32,7 @@ def sample_lines(sample: Sample, tasks: Sequence[Task], total: int, moment: Mome
         *summary_lines(summary, moment, width),
         *labelled("tags", ", ".join(map(visible, sample.tags)) or "none", (LABEL_CELLS, width), moment.tone("muted")),
         plain(""),
-        *of_sample(sample, moment),
+        *of_sample(sample, moment, "What it is"),
         plain(""),
         heading("Notes", moment),
         *_notes(sample, moment, width),

@@ -202,9 +202,9 @@ def _told(label: str, told: str, moment: Moment, width: int) -> list[Text]:
     return labelled(label, sentence(told).plain, (LABEL_CELLS, width), moment.tone("muted"))
 
 
-def of_sample(sample: Sample, moment: Moment) -> Iterable[Text]:
+def of_sample(sample: Sample, moment: Moment, title: str = "Sample") -> Iterable[Text]:
     """What is known of a content, and the names it came with."""
-    yield heading("Sample", moment)
+    yield heading(title, moment)
     yield _labelled("sha256", plain(sample.sha256), moment)
     yield _labelled("size", plain(f"{short_size(sample.size_bytes)} ({sample.size_bytes:,} bytes)"), moment)
     known = sample.identification

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
+
 from malbox_tui.model.queries import TaskRecord
-from malbox_tui.model.report import Classification, Confidence, Identification, Verdict
+from malbox_tui.model.report import Classification, Confidence, Identification, PluginStatus, Verdict
+from malbox_tui.model.sample import Note
 from malbox_tui.model.task import TaskState
-from tests.tui.scripted import ScriptedClient, plugin_run, sample, task, worker
+from tests.tui.scripted import NOW, SUSPICIOUS, ScriptedClient, plugin_run, sample, sha256_of, task, worker
 
 YARA_VERDICT = Verdict(Classification.MALICIOUS, 90, Confidence.HIGH, ("Loader_Generic",))
 
@@ -112,3 +115,40 @@ SANDBOX: dict[str, Any] = {
         }
     ],
 }
+
+
+def known() -> ScriptedClient:
+    """A content that was looked at several times, and of which people noted something."""
+    held = msgspec.structs.replace(
+        sample(
+            512,
+            b"invoice_2211.exe",
+            b"setup.exe",
+            identification=Identification("pe", None, "windows", "x64", "PE32+ executable"),
+        ),
+        notes=(
+            Note(NOW - 200_000, "ana", "Came with the mails of Monday, to accounting alone."),
+            Note(
+                NOW - 5_400,
+                "ben",
+                "Same loader as in March: the key of its strings is the same. The address is another one, see the report.",
+            ),
+        ),
+        tags=("loader", "mail", "to-do"),
+    )
+    ended = (
+        (512, TaskState.COMPLETED, YARA_VERDICT, 40.0),
+        (431, TaskState.TIMED_OUT, SUSPICIOUS, 5_600.0),
+        (312, TaskState.FAILED, None, 90_000.0),
+        (208, TaskState.COMPLETED, None, 200_400.0),
+    )
+    rows = [TaskRecord(task(513, TaskState.PENDING, ago_s=3.0, sha256=sha256_of(512)), held)]
+    for number, state, verdict, ago_s in ended:
+        runs = (
+            plugin_run(
+                number, "yara-x", verdict=verdict, status=PluginStatus.FAILED if verdict is None else PluginStatus.COMPLETED
+            ),
+        )
+        done = task(number, state, ago_s=ago_s, sha256=sha256_of(512), verdict=verdict, plugins=runs)
+        rows.append(TaskRecord(done, held))
+    return ScriptedClient(rows, [worker(1), worker(2)])

@@ -422,6 +422,10 @@ SCENES: tuple[Scene, ...] = (
     Scene("report-table-80x24", SMALL, findings.found, ["enter", "v", *["n"] * 4, "pagedown", "right"]),
     Scene("report-end-120x40", NORMAL, findings.found, ["enter", "v", "end"]),
     Scene("report-light-120x40", NORMAL, findings.found, ["enter", "v"], before=_light),
+    Scene("sample-120x40", NORMAL, findings.known, ["enter", "s"], _at_task(512)),
+    Scene("sample-80x24", SMALL, findings.known, ["enter", "s"], _at_task(512)),
+    Scene("sample-end-80x24", SMALL, findings.known, ["enter", "s", "end"], _at_task(512)),
+    Scene("sample-tags-80x24", SMALL, findings.known, ["enter", "s", "number_sign"], _at_task(512)),
     Scene("export-80x24", SMALL, findings.found, ["enter", "o"]),
 )
 """Every picture, by name."""
