@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
+from malbox_tui.cli import plugin_new
 from malbox_tui.cli.options import FLAG, GlobalOptions, some_path
 from malbox_tui.cli.output import tell, write_line, write_record
 from malbox_tui.cli.plain_table import write_table
@@ -30,9 +31,12 @@ _TITLES = ("plugin", "version", "from", "type", "state", "execution", "runs")
 
 def make_app() -> App:
     """The group of commands."""
-    group = App(name="plugin", help="See which plugins there are and when each runs, check one, and have them read again.")
+    group = App(
+        name="plugin", help="See which plugins there are and when each runs, make one, check one, and have them read again."
+    )
     group.command(list_, name="list")
     group.command(check)
+    group.command(plugin_new.new)
     group.command(reload)
     return group
 
