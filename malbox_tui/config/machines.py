@@ -9,7 +9,7 @@ from typing import Annotated
 
 import msgspec
 
-from malbox_tui.config.section import LowerCaseName, PlainName, Seconds, SettingsTable, Text
+from malbox_tui.config.section import MAX_MB, LowerCaseName, PlainName, Seconds, SettingsTable, Text
 from malbox_tui.model.machine import MachineSpec
 
 
@@ -122,3 +122,13 @@ class MachinerySettings(SettingsTable, frozen=True, kw_only=True):
     """After so long a machine that was taken out of service, or is missing, is tried again. In seconds."""
     max_attempts: Annotated[int, msgspec.Meta(ge=1, le=100)] = 3
     """After so many machines failed a task, it is failed."""
+    max_dropped_files: Annotated[int, msgspec.Meta(ge=0, le=4096)] = 256
+    """How many of the files that a sample dropped or changed are kept of one run."""
+    max_dropped_file_mb: Annotated[int, msgspec.Meta(gt=0, le=MAX_MB)] = 64
+    """How much of each of them is kept, in MiB. What there is no time for in collecting_timeout_s of [analysis] is left out, too."""
+    max_dropped_mb: Annotated[int, msgspec.Meta(gt=0, le=MAX_MB)] = 256
+    """How much of all of them together is kept, in MiB."""
+    max_traffic_mb: Annotated[int, msgspec.Meta(gt=0, le=1024)] = 256
+    """How much of the machine's network traffic is kept of one run, in MiB."""
+    max_memory_mb: Annotated[int, msgspec.Meta(gt=0, le=MAX_MB)] = 16 * 1024
+    """How much of a dump of its memory is kept, in MiB."""

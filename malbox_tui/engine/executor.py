@@ -17,6 +17,7 @@ from malbox_tui.engine import clock
 from malbox_tui.engine.attempt_time import AttemptTime
 from malbox_tui.engine.batch import Batch, BatchCut
 from malbox_tui.engine.cancellation import CancelReason, CancelToken, Interrupted
+from malbox_tui.engine.guest_bounds import bounds_of
 from malbox_tui.engine.guest_order import GuestFindings, GuestOrder, GuestTimes
 from malbox_tui.engine.guest_run import GUEST_RUN, GuestRun
 from malbox_tui.engine.launching import CannotStart, find_launch
@@ -120,6 +121,7 @@ class Executor:
         self._machines = machines
         self._tracker = tracker
         self._settings = settings.analysis
+        self._guest_bounds = bounds_of(settings.machinery)
         self._max_machine_failures = settings.machinery.max_attempts
         self._max_sample_bytes = settings.intake.max_sample_bytes
         self._back_s = min(settings.machinery.start_timeout_s, LONGEST_REBOOT_S)
@@ -235,7 +237,8 @@ class Executor:
             return findings, Happened(
                 findings.runs, time.reached, is_cut=found is None, required=self._required, doing=_PLUGINS_AT_WORK
             )
-        guest = GuestRun(self._order(attempt, attempt.lease, attempt.launch, place, job), self._stores.results, self._guest_times)
+        order = self._order(attempt, attempt.lease, attempt.launch, place, job)
+        guest = GuestRun(order, self._stores.results, self._guest_times, self._guest_bounds)
         there = self._in_guest(guest, attempt, place)
         try:
             async with asyncio.TaskGroup() as sides:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from malbox_tui.engine.guest_bounds import GuestBounds
 from malbox_tui.engine.guest_shelf import Shelf, plain_text
 from malbox_tui.engine.guest_steps import Steps
 from malbox_tui.model.report import ResultRef
@@ -18,10 +19,6 @@ from malbox_tui.ports import GuestFile, GuestSession
 
 MOST_LISTED = 4096
 """How many files of one folder are looked at."""
-MOST_COLLECTED = 256
-MOST_FILE_BYTES = 64 * 1024 * 1024
-MOST_BYTES = 256 * 1024 * 1024
-"""How much is brought in of one run, and of one file."""
 LIST_S = 30.0
 
 INDEX_RESULT = "files"
@@ -53,11 +50,13 @@ class CollectedFile:
 class GuestFiles:
     """The watched folders of one guest during one run. `own`: paths of the guest, files or folders, that aren't the sample's doing."""
 
-    def __init__(self, folders: Sequence[str], steps: Steps) -> None:
+    def __init__(self, folders: Sequence[str], bounds: GuestBounds, steps: Steps) -> None:
         self.own: set[str] = set()
         self.index: list[IndexEntry] = []
         self.collected: list[CollectedFile] = []
         self._folders = tuple(dict.fromkeys(folders))
+        self._bounds = bounds
+        self._left_bytes, self._left_files = bounds.all_files_bytes, bounds.files
         self._steps = steps
         self._before: dict[str, GuestFile] | None = None
 
@@ -74,12 +73,8 @@ class GuestFiles:
             return
         now = {path: file for path, file in listed.items() if not self._is_own(path)}
         try:
-            left_bytes = MOST_BYTES
             for file, change in _changes(self._before, now):
-                entry = await self._brought_in(session, shelf, file, change, left_bytes)
-                self.index.append(entry)
-                if entry.result:
-                    left_bytes -= file.size_bytes
+                self.index.append(await self._brought_in(session, shelf, file, change))
         finally:
             if self.index:
                 await self._steps.try_to("keep the index of its files", _kept(shelf, self.index), LIST_S)
@@ -99,18 +94,21 @@ class GuestFiles:
     def _is_own(self, path: str) -> bool:
         return any(path == own or path.startswith((f"{own}/", f"{own}\\")) for own in self.own)
 
-    async def _brought_in(self, session: GuestSession, shelf: Shelf, file: GuestFile, change: str, left_bytes: int) -> IndexEntry:
+    async def _brought_in(self, session: GuestSession, shelf: Shelf, file: GuestFile, change: str) -> IndexEntry:
+        """What counts is what came, and not what the guest says of it."""
         entry = IndexEntry(plain_text(file.path, _PATH_CHARACTERS), file.size_bytes, file.modified, change)
-        if len(self.collected) >= MOST_COLLECTED:
-            return msgspec.structs.replace(entry, missing=f"more than {MOST_COLLECTED} files")
-        if file.size_bytes > left_bytes:
-            return msgspec.structs.replace(entry, missing=f"more than {MOST_BYTES} bytes in all")
+        if not self._left_files:
+            return msgspec.structs.replace(entry, missing=f"more than {self._bounds.files} files")
+        if file.size_bytes > self._left_bytes:
+            return msgspec.structs.replace(entry, missing=f"more than {self._bounds.all_files_bytes} bytes in all")
         name = f"dropped-{len(self.index) + 1:04}{_extension(file.path)}"
-        bound = min(MOST_FILE_BYTES, left_bytes)
+        bound = min(self._bounds.file_bytes, self._left_bytes)
         pulled = await self._steps.try_to(f"read its file {entry.path}", shelf.pull(session, file.path, name, bound), LIST_S)
         if pulled is None:
             return msgspec.structs.replace(entry, missing=self._steps.notes.pop())
         reference, is_whole = pulled
+        self._left_files -= 1
+        self._left_bytes -= reference.size_bytes
         if not is_whole:
             return msgspec.structs.replace(entry, result=name, missing=f"only its first {reference.size_bytes} bytes are kept")
         self.collected.append(CollectedFile(entry.path, reference))

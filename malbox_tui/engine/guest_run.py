@@ -22,6 +22,7 @@ import msgspec
 
 from malbox_tui.engine import clock
 from malbox_tui.engine.cancellation import CancelReason, CancelToken, Interrupted
+from malbox_tui.engine.guest_bounds import GuestBounds
 from malbox_tui.engine.guest_end import MAX_OUTPUT_BYTES, RunEnd, broken, end_before_start, end_of, end_of_watch
 from malbox_tui.engine.guest_files import GuestFiles
 from malbox_tui.engine.guest_order import ASK_S, GuestFindings, GuestOrder, GuestTimes
@@ -45,9 +46,6 @@ from malbox_tui.ports import (
 
 GUEST_RUN = "guest-run"
 VERSION = "1"
-MAX_NETWORK_BYTES = 256 * 1024 * 1024
-MAX_MEMORY_BYTES = 16 * 1024**3
-"""How much of its traffic, and of its memory, is kept."""
 GOODBYE_S = 2.0
 """How long nothing else is waited for when a run is canceled."""
 TEXT_CHARACTERS = 1000
@@ -59,16 +57,17 @@ RUN_RESULT = "run"
 class GuestRun:
     """One run. `doing`: what it does at the moment, or did when it was told to end, in words; `is_over`: it came to its end."""
 
-    def __init__(self, order: GuestOrder, results: ResultStore, times: GuestTimes) -> None:
+    def __init__(self, order: GuestOrder, results: ResultStore, times: GuestTimes, bounds: GuestBounds) -> None:
         self.doing = "its run was being prepared"
         self.is_over = False
         self._order = order
         self._times = times
+        self._bounds = bounds
         self._began = clock.monotonic()
         self._steps = Steps(order.machine.name)
         self._shelf = Shelf(results, order.job, GUEST_RUN)
         self._screen = Screen(order.hands, self._shelf, self._steps, self._tell_picture)
-        self._files = GuestFiles(order.machine.watch or (order.session.folder,), self._steps)
+        self._files = GuestFiles(order.machine.watch or (order.session.folder,), bounds, self._steps)
         self._plugins = GuestPlugins(order.plugins, order.machine.platform, order.job, results, order.tell)
         self._processes = ProcessFacts()
         self._capture: MachineCapture | None = None
@@ -211,9 +210,9 @@ class GuestRun:
             self._steps.note(f"not all of it was collected within {collecting_s:g} s")
         if self._capture is not None:
             await self._end_capture(ASK_S)
-            taking = self._shelf.take_in(NETWORK_RESULT, MAX_NETWORK_BYTES)
+            taking = self._shelf.take_in(NETWORK_RESULT, self._bounds.traffic_bytes)
             if await self._steps.try_to("keep its network traffic", taking, ASK_S) is False:
-                self._steps.note(f"only the first {MAX_NETWORK_BYTES} bytes of its traffic are kept")
+                self._steps.note(f"only the first {self._bounds.traffic_bytes} bytes of its traffic are kept")
 
     async def _collect_from_guest(self) -> None:
         """In the order of worth; a guest that answers no more is asked for nothing else."""
@@ -240,7 +239,7 @@ class GuestRun:
     async def _dump_memory(self) -> None:
         async def dump() -> bool:
             await self._order.hands.dump_memory(self._shelf.place_for(MEMORY_RESULT))
-            return await self._shelf.take_in(MEMORY_RESULT, MAX_MEMORY_BYTES)
+            return await self._shelf.take_in(MEMORY_RESULT, self._bounds.memory_bytes)
 
         self.doing = "the memory of its machine was being dumped"
         try:
@@ -249,7 +248,7 @@ class GuestRun:
             self._steps.note(f"could not dump its memory: {error.problem}")
             is_whole = None
         if is_whole is False:
-            self._steps.note(f"only the first {MAX_MEMORY_BYTES} bytes of its memory are kept")
+            self._steps.note(f"only the first {self._bounds.memory_bytes} bytes of its memory are kept")
         self.doing = "what the sample left was being collected"
 
     async def _end_capture(self, within_s: float) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from malbox_tui.config.loading import ConfigSource
-from malbox_tui.config.machines import MachineSettings
+from malbox_tui.config.machines import MachinerySettings, MachineSettings
 from malbox_tui.config.settings import PluginSettings
-from malbox_tui.engine import guest_end, guest_files, guest_run, guest_screen
+from malbox_tui.engine import guest_end, guest_screen
 from malbox_tui.guest.linux import Linux
 from malbox_tui.guest.session import NEEDED, PROCESSES
 from malbox_tui.machinery.binding import libvirt_module, start_event_loop
@@ -24,8 +24,6 @@ NETWORK, DOMAIN = re.findall(r"```xml\n(.*?)```", GUIDE, re.S)
 *SECTIONS, PLUGIN = re.findall(r"```toml\n(.*?)```", GUIDE, re.S)
 SAID = re.findall(r"^\| `([^`]+)` \| ", GUIDE.split("### When a machine does not work")[1].split("###")[0], re.M)
 SOURCE = "\n".join(path.read_text() for path in (ROOT / "malbox_tui").rglob("*.py"))
-
-MIB = 1024**2
 
 
 @pytest.fixture
@@ -96,13 +94,12 @@ def test_what_the_product_is_said_to_say_it_says(words: str) -> None:
 
 
 def test_the_bounds_of_a_run_are_those_of_the_engine() -> None:
-    bounds = dict(re.findall(r"^\| `([a-z]+)[^|]*\| [^|]+ \| ([^|]+) \|$", GUIDE, re.M))
+    kept, bounds = MachinerySettings(), dict(re.findall(r"^\| `([a-z]+)[^|]*\| [^|]+ \| ([^|]+) \|$", GUIDE, re.M))
     assert bounds == {
         "run": f"{guest_end.MAX_OUTPUT_BYTES // 1024} KiB of output",
         "processes": str(PROCESSES),
-        "files": f"{guest_files.MOST_COLLECTED} files, {guest_files.MOST_FILE_BYTES // MIB} MiB each, "
-        f"{guest_files.MOST_BYTES // MIB} MiB in all",
+        "files": f"{kept.max_dropped_files} files, {kept.max_dropped_file_mb} MiB each, {kept.max_dropped_mb} MiB in all",
         "screenshot": str(guest_screen.MOST_PICTURES),
-        "network": f"{guest_run.MAX_NETWORK_BYTES // MIB} MiB",
-        "memory": f"{guest_run.MAX_MEMORY_BYTES // 1024**3} GiB",
+        "network": f"{kept.max_traffic_mb} MiB",
+        "memory": f"{kept.max_memory_mb // 1024} GiB",
     }

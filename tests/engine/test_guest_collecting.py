@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import msgspec
 import pytest
 
-from malbox_tui.config.settings import AnalysisSettings
-from malbox_tui.engine import guest_files, looking
+from malbox_tui.config.settings import AnalysisSettings, MachinerySettings
+from malbox_tui.engine import looking
 from malbox_tui.model.commands import CancelTasks, ShutdownMode
 from malbox_tui.model.events import ScreenshotTaken
 from malbox_tui.model.machine import MachineState
 from malbox_tui.model.report import Classification, PluginStatus, Report, Verdict
 from malbox_tui.model.task import EndedBy, RunOptions, TaskState
+from malbox_tui.ports import GuestFile
+from malbox_tui.simulated import machines as simulated
 from malbox_tui.simulated.faults import ALWAYS, Fault
+from malbox_tui.simulated.guests import SimulatedSession
 from malbox_tui.simulated.world import Program
 from tests.support.rig import CLEAN_RUN, LINUX, MALICIOUS, EngineRig, ScriptedRunner, spec, with_engine
 from tests.support.scripted import INBOX
@@ -79,24 +83,62 @@ def test_watched_folders_are_those_of_the_machine() -> None:
     with_engine(test, machines=[spec("m1", watch=("/srv",))], sample=Program(seconds=1.0, drops=drops))
 
 
-def test_what_is_too_much_is_left_out_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guest_files, "MOST_COLLECTED", 2)
-    monkeypatch.setattr(guest_files, "MOST_FILE_BYTES", 10)
-    monkeypatch.setattr(guest_files, "MOST_BYTES", 100)
+MIB = 1024 * 1024
 
+
+def test_what_is_too_much_is_left_out_and_said() -> None:
     async def test(rig: EngineRig) -> None:
         await rig.add("one", requires=LINUX)
         await rig.all_final()
         assert {entry["path"]: entry.get("missing", "") for entry in index(rig)} == {
             "/tmp/a": "",
-            "/tmp/b": "only its first 10 bytes are kept",
-            "/tmp/c": "more than 100 bytes in all",
+            "/tmp/b": f"only its first {MIB} bytes are kept",
+            "/tmp/c": f"more than {2 * MIB} bytes in all",
             "/tmp/d": "",
-            "/tmp/e": "more than 2 files",
+            "/tmp/e": "more than 3 files",
         }
 
-    drops = (("a", b"a"), ("b", b"b" * 20), ("c", b"c" * 200), ("d", b"d"), ("e", b"e"))
-    with_engine(test, machines=[spec("m1")], sample=Program(seconds=1.0, drops=drops))
+    drops = (("a", b"a"), ("b", b"b" * (MIB + 1)), ("c", b"c" * 2 * MIB), ("d", b"d"), ("e", b"e"))
+    bounds = MachinerySettings(max_dropped_files=3, max_dropped_file_mb=1, max_dropped_mb=2)
+    with_engine(test, machines=[spec("m1")], machinery=bounds, sample=Program(seconds=1.0, drops=drops))
+
+
+def test_what_is_kept_is_counted_by_what_came_and_not_by_what_the_guest_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = SimulatedSession.list
+
+    async def lies(self: SimulatedSession, folder: str, limit: int) -> Sequence[GuestFile]:
+        return [replace(file, size_bytes=0) for file in await honest(self, folder, limit)]
+
+    async def test(rig: EngineRig) -> None:
+        await rig.add("one", requires=LINUX)
+        await rig.all_final()
+        kept = rig.results.kept_of(1)
+        assert sum(len(content) for name, content in kept.items() if name.startswith("dropped")) == 2 * MIB
+        assert [entry.get("missing", "") for entry in index(rig)] == [
+            "",
+            f"only its first {MIB - 1} bytes are kept",
+            *["more than 2 files"] * 2,
+        ]
+
+    monkeypatch.setattr(SimulatedSession, "list", lies)
+    drops = (("a", b"a" * (MIB + 1)), ("b", b"b" * 3 * MIB), ("c", b"c"), ("d", b"d"))
+    bounds = MachinerySettings(max_dropped_files=2, max_dropped_file_mb=2, max_dropped_mb=2)
+    with_engine(test, machines=[spec("m1")], machinery=bounds, sample=Program(seconds=1.0, drops=drops))
+
+
+def test_no_more_of_the_memory_and_the_traffic_is_kept_than_is_configured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulated, "_MEMORY_BYTES", 2 * MIB)
+    monkeypatch.setattr(simulated, "_PACKET", bytes(2 * MIB))
+
+    async def test(rig: EngineRig) -> None:
+        await rig.add("one", requires=LINUX, run=RunOptions(memory_dump=True))
+        task = (await rig.all_final())[1]
+        for what in ("its memory", "its traffic"):
+            assert f"only the first {MIB} bytes of {what} are kept" in task.reason
+        assert {len(rig.results.kept_of(1)[name]) for name in ("memory.elf", "network.pcap")} == {MIB}
+
+    bounds = MachinerySettings(max_traffic_mb=1, max_memory_mb=1)
+    with_engine(test, machines=[spec("m1")], machinery=bounds, sample=Program(seconds=1.0))
 
 
 def test_pictures_are_told_as_they_are_taken_and_only_those_that_differ_are_kept() -> None:
