@@ -29,11 +29,11 @@ from malbox_tui.config.changes import changes, with_live
 from malbox_tui.config.loading import shown_path
 from malbox_tui.config.settings import Settings
 from malbox_tui.engine.clock import sleep
-from malbox_tui.model.commands import ShutdownMode
+from malbox_tui.model.commands import Command, ReloadPlugins, ShutdownMode
 from malbox_tui.model.errors import EngineStopped
 from malbox_tui.model.overview import Overview
 from malbox_tui.model.task import FINAL_STATES, TaskState
-from malbox_tui.runtime import EngineThread, start_engine
+from malbox_tui.runtime import EngineThread, login_name, start_engine
 
 log = logging.getLogger(__name__)
 
@@ -164,6 +164,9 @@ class Service:
         for change in found:
             when = "now in effect" if change.is_live else "needs a restart"
             self._say(f"The configuration was read again: {change}, {when}.")
+        with suppress(EngineStopped):
+            outcome = await engine.client.do(Command(action=ReloadPlugins(), actor=login_name(), origin="SIGHUP"))
+            self._say(outcome.message)
 
     # --- the end -----------------------------------------------------------------------------------------------------------------
 

@@ -8,16 +8,19 @@ from pathlib import Path
 
 from malbox_tui.plugins.registry import FoundPlugin
 
+Fingerprints = Mapping[str, tuple[Hashable, str]]
+"""By the names of plugins: something that is another when the plugin is, and its version."""
+
 _MOST_FILES = 10_000
 """Of one plugin; more are not looked at."""
 
 
-def fingerprints(plugins: Sequence[FoundPlugin]) -> dict[str, tuple[Hashable, str]]:
-    """By name: something that is another when the plugin is, and its version."""
+def fingerprints(plugins: Sequence[FoundPlugin]) -> Fingerprints:
+    """Those of these plugins, as they are now."""
     return {plugin.name: ((repr(plugin), _files(plugin.folder)), plugin.version) for plugin in plugins}
 
 
-def changes_between(before: Mapping[str, tuple[Hashable, str]], after: Mapping[str, tuple[Hashable, str]]) -> tuple[str, ...]:
+def changes_between(before: Fingerprints, after: Fingerprints) -> tuple[str, ...]:
     """What was added, removed and changed, a part of a sentence each."""
     added = [f"{name} {after[name][1]} was added" for name in after if name not in before]
     removed = [f"{name} was removed" for name in before if name not in after]

@@ -7,6 +7,7 @@ import errno
 import itertools
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from malbox_tui.config.settings import Settings
@@ -24,7 +25,7 @@ from malbox_tui.model.sample import escape
 from malbox_tui.plugins.bench import HostBench
 from malbox_tui.plugins.condition import Condition
 from malbox_tui.plugins.events import PluginEvent, deliver, emitted, event_of, numbers_of
-from malbox_tui.plugins.fingerprint import changes_between, fingerprints
+from malbox_tui.plugins.fingerprint import Fingerprints, changes_between, fingerprints
 from malbox_tui.plugins.floor import Floor
 from malbox_tui.plugins.registry import FoundPlugin, find_guest_plugins, find_plugins, plan_for
 from malbox_tui.plugins.replies import Emitted
@@ -55,6 +56,7 @@ class HostPluginRunner:
         self._plugin_folders = plugin_folders
         self._installed = installed
         self._plugins: tuple[FoundPlugin, ...] = ()
+        self._fingerprints: Fingerprints = {}
         self._plan = Plan()
         self._conditions: dict[str, Condition] = {}
         self._floor = Floor()
@@ -74,8 +76,7 @@ class HostPluginRunner:
 
         Raises `ManifestError`, `ConfigError`, `ConfinementUnavailable`, `PluginUnavailable`, `StoreError`.
         """
-        plugins, _guests = await asyncio.to_thread(self._find)
-        self._take(plugins)
+        self._take(await asyncio.to_thread(self._find))
         confinement = await choose(self._settings.confinement.isolation)
         hierarchies = await asyncio.to_thread(find_hierarchies)
         self._groups = ControlGroups(hierarchies)
@@ -139,12 +140,13 @@ class HostPluginRunner:
 
         Raises as `open`.
         """
-        former = fingerprints(self._plugins)
-        plugins, guests = await asyncio.to_thread(self._find)
-        self._take(plugins)
+        former = self._fingerprints
+        found = await asyncio.to_thread(self._find)
+        self._take(found)
         ending, self._idle = self._idle, []
         await _close_all(ending)
-        return PluginsRead([plugin.info for plugin in plugins], guests, changes_between(former, fingerprints(plugins)))
+        changes = changes_between(former, found.fingerprints)
+        return PluginsRead([plugin.info for plugin in found.plugins], found.guests, changes)
 
     def tell(self, body: EventBody) -> None:
         """Pass news on to the processes that want it."""
@@ -185,12 +187,14 @@ class HostPluginRunner:
         finally:
             await asyncio.to_thread(self._groups.remove)
 
-    def _find(self) -> tuple[tuple[FoundPlugin, ...], tuple[GuestPlugin, ...]]:
+    def _find(self) -> _Found:
         places, settings = (*self._plugin_folders, *self._installed()), self._settings.plugins
-        return find_plugins(settings, *places), find_guest_plugins(settings, *places)
+        plugins = find_plugins(settings, *places)
+        return _Found(plugins, find_guest_plugins(settings, *places), fingerprints(plugins))
 
-    def _take(self, plugins: Sequence[FoundPlugin]) -> None:
-        self._plugins = tuple(plugins)
+    def _take(self, found: _Found) -> None:
+        plugins = found.plugins
+        self._plugins, self._fingerprints = plugins, found.fingerprints
         self._plan = plan_for(self._plugins)
         self._conditions = {plugin.name: Condition(plugin.name) for plugin in plugins}
         self._plugin_numbers = numbers_of(plugins)
@@ -235,6 +239,15 @@ class HostPluginRunner:
         except OSError as exc:
             shown = escape(bytes(self._scratch_folder))
             raise StoreError(f"The scratch folder {shown} can't be emptied: {exc.strerror or exc}. Empty it yourself.") from exc
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What there was when the plugins were read."""
+
+    plugins: tuple[FoundPlugin, ...]
+    guests: tuple[GuestPlugin, ...]
+    fingerprints: Fingerprints
 
 
 async def _close_all(benches: Sequence[HostBench]) -> None:

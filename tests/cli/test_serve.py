@@ -57,6 +57,23 @@ def test_a_changed_configuration_is_taken_over_as_far_as_it_can_be(data: Path) -
         assert asked(data, "/v1/overview")["groups"][0]["max_workers"] == 7
 
 
+def test_plugins_are_read_again_with_the_configuration(data: Path) -> None:
+    with Serving(data) as service:
+        service.until_told("READY=1")
+        write_plugin(data / "plugins", "pass", "mine")
+        service.send(signal.SIGHUP)
+        service.until("The plugins were read again: mine 1.2.3 was added.")
+        (data / "plugins" / "mine" / "main.py").write_text("# another")
+        service.send(signal.SIGHUP)
+        service.until("The plugins were read again: mine 1.2.3 was changed.")
+        (data / "plugins" / "mine" / "plugin.toml").write_text("[plugin")
+        service.send(signal.SIGHUP)
+        assert "Nothing was changed." in service.until(f"{data}/plugins/mine/plugin.toml: is not TOML")
+        shutil.rmtree(data / "plugins" / "mine")
+        service.send(signal.SIGHUP)
+        service.until("The plugins were read again: mine was removed.")
+
+
 def test_a_faulty_configuration_changes_nothing_and_is_told(data: Path) -> None:
     with Serving(data) as service:
         service.until_told("READY=1")
