@@ -94,7 +94,7 @@ BLOCKS: dict[str, tuple[malbox.Block, dict[str, Any]]] = {
         },
     ),
     "code": (malbox.Block.code("c", "x;"), {"type": "code", "language": "c", "text": "x;"}),
-    "json": (malbox.Block.json({"a": [1]}), {"type": "json", "data": {"a": [1]}, "collapsed": True}),
+    "json": (malbox.Block.json({"a": [1]}), {"type": "json", "data": {"a": [1]}, "collapsed": False}),
     "hex": (malbox.Block.hex("AAE=", 16), {"type": "hex", "bytes_b64": "AAE=", "offset": 16}),
     "image": (malbox.Block.image("shot", "Desktop"), {"type": "image", "artifact": "shot", "caption": "Desktop"}),
     "download": (malbox.Block.download("dump", "Memory"), {"type": "download", "artifact": "dump", "label": "Memory"}),

@@ -2,19 +2,10 @@
 
 from .context import Context, ResultSink, TaskInfo
 from .interrupt import TaskCanceled
+from .items import Column, GraphEdge, GraphNode, KvPair, TimelineEvent, TreeNode
 from .log import debug, error, info, trace, warn
 from .process import Plugin, run
-from .report import (
-    Block,
-    Column,
-    GraphEdge,
-    GraphNode,
-    KvPair,
-    ReportBuilder,
-    SectionBuilder,
-    TimelineEvent,
-    TreeNode,
-)
+from .report import Block, ReportBuilder, SectionBuilder
 from .values import (
     ArtifactRef,
     Classification,

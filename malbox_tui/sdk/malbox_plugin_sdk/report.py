@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
+from .items import Column, GraphEdge, GraphNode, KvPair, TimelineEvent, TreeNode, all_of
 from .values import (
     ArtifactRef,
     Classification,
@@ -28,96 +27,6 @@ from .values import (
 SCHEMA_VERSION = 1
 REPORT_RESULT = "report"
 CALLOUT_LEVELS = ("info", "success", "warn", "error")
-
-_Item = TypeVar("_Item")
-
-
-@dataclass(frozen=True)
-class KvPair:
-    """One line of a `kv` block; `mono` asks for a fixed-width font."""
-
-    key: str
-    value: str
-    mono: bool = False
-
-    def __post_init__(self) -> None:
-        checked_text("key", self.key)
-        checked_text("value", self.value)
-
-    def to_json(self) -> JsonObject:
-        """The shape that blocks hold."""
-        return {"key": self.key, "value": self.value, **({"mono": True} if self.mono else {})}
-
-
-class Column:
-    """A column of a table block; `type` is a hint: string, number, bool, datetime, …"""
-
-    def __init__(self, key: str, label: str, type: str = "string") -> None:
-        self.key = checked_text("key", key)
-        self.label = checked_text("label", label)
-        self.type = checked_text("type", type)
-
-    @property
-    def col_type(self) -> str:
-        """The hint, under the stub's name."""
-        return self.type
-
-    def to_json(self) -> JsonObject:
-        """The shape that blocks hold."""
-        return {"key": self.key, "label": self.label, "type": self.type}
-
-
-class TreeNode:
-    """A node of a tree block; `meta` is any JSON."""
-
-    def __init__(self, label: str, children: list[TreeNode] | None = None, meta: Any = None) -> None:
-        self.label = checked_text("label", label)
-        self.children = _all(TreeNode, "children", children or ())
-        self.meta = checked_json("meta", meta)
-
-    def to_json(self) -> JsonObject:
-        """The shape that blocks hold."""
-        return present({"label": self.label, "children": [c.to_json() for c in self.children] or None, "meta": self.meta})
-
-
-class TimelineEvent:
-    """An event of a timeline block; `ts` is RFC 3339."""
-
-    def __init__(self, ts: str, label: str, severity: str | None = None, meta: Any = None) -> None:
-        self.ts = checked_text("ts", ts)
-        self.label = checked_text("label", label)
-        self.severity = checked_optional_text("severity", severity)
-        self.meta = checked_json("meta", meta)
-
-    def to_json(self) -> JsonObject:
-        """The shape that blocks hold."""
-        return present({"ts": self.ts, "label": self.label, "severity": self.severity, "meta": self.meta})
-
-
-class GraphNode:
-    """A node of a graph block."""
-
-    def __init__(self, id: str, label: str, meta: Any = None) -> None:
-        self.id = checked_text("id", id)
-        self.label = checked_text("label", label)
-        self.meta = checked_json("meta", meta)
-
-    def to_json(self) -> JsonObject:
-        """The shape that blocks hold."""
-        return present({"id": self.id, "label": self.label, "meta": self.meta})
-
-
-class GraphEdge:
-    """An edge of a graph block, between the ids of two nodes."""
-
-    def __init__(self, from_node: str, to_node: str, label: str | None = None) -> None:
-        self.from_node = checked_text("from_node", from_node)
-        self.to_node = checked_text("to_node", to_node)
-        self.label = checked_optional_text("label", label)
-
-    def to_json(self) -> JsonObject:
-        """The shape that blocks hold."""
-        return present({"from": self.from_node, "to": self.to_node, "label": self.label})
 
 
 class Block:
@@ -159,21 +68,21 @@ class Block:
     @staticmethod
     def kv(pairs: list[KvPair]) -> Block:
         """Keys and values."""
-        return Block("kv", {"pairs": [pair.to_json() for pair in _all(KvPair, "pairs", pairs)]})
+        return Block("kv", {"pairs": [pair.to_json() for pair in all_of(KvPair, "pairs", pairs)]})
 
     @staticmethod
     def table(
         columns: list[Column],
         rows: list[dict[str, Any]],
-        sortable: bool = True,
+        sortable: bool = False,
         searchable: bool = False,
     ) -> Block:
         """A table; each row maps column keys to cells."""
         return Block(
             "table",
             {
-                "columns": [column.to_json() for column in _all(Column, "columns", columns)],
-                "rows": checked_json("rows", _all(dict, "rows", rows)),
+                "columns": [column.to_json() for column in all_of(Column, "columns", columns)],
+                "rows": checked_json("rows", all_of(dict, "rows", rows)),
                 "sortable": bool(sortable),
                 "searchable": bool(searchable),
             },
@@ -185,7 +94,7 @@ class Block:
         return Block("code", {"language": checked_text("language", language), "text": checked_text("text", text)})
 
     @staticmethod
-    def json(data: Any, collapsed: bool = True) -> Block:
+    def json(data: Any, collapsed: bool = False) -> Block:
         """Any JSON."""
         return Block("json", {"data": checked_json("data", data), "collapsed": bool(collapsed)})
 
@@ -218,22 +127,22 @@ class Block:
     @staticmethod
     def iocs(items: list[Indicator]) -> Block:
         """Indicators."""
-        return Block("iocs", {"items": [item.to_json() for item in _all(Indicator, "items", items)]})
+        return Block("iocs", {"items": [item.to_json() for item in all_of(Indicator, "items", items)]})
 
     @staticmethod
     def ttps(items: list[Ttp]) -> Block:
         """Techniques."""
-        return Block("ttps", {"items": [item.to_json() for item in _all(Ttp, "items", items)]})
+        return Block("ttps", {"items": [item.to_json() for item in all_of(Ttp, "items", items)]})
 
     @staticmethod
     def tree(nodes: list[TreeNode]) -> Block:
         """A tree, such as that of processes."""
-        return Block("tree", {"nodes": [node.to_json() for node in _all(TreeNode, "nodes", nodes)]})
+        return Block("tree", {"nodes": [node.to_json() for node in all_of(TreeNode, "nodes", nodes)]})
 
     @staticmethod
     def timeline(events: list[TimelineEvent]) -> Block:
         """Events in time."""
-        return Block("timeline", {"events": [event.to_json() for event in _all(TimelineEvent, "events", events)]})
+        return Block("timeline", {"events": [event.to_json() for event in all_of(TimelineEvent, "events", events)]})
 
     @staticmethod
     def graph(nodes: list[GraphNode], edges: list[GraphEdge]) -> Block:
@@ -241,8 +150,8 @@ class Block:
         return Block(
             "graph",
             {
-                "nodes": [node.to_json() for node in _all(GraphNode, "nodes", nodes)],
-                "edges": [edge.to_json() for edge in _all(GraphEdge, "edges", edges)],
+                "nodes": [node.to_json() for node in all_of(GraphNode, "nodes", nodes)],
+                "edges": [edge.to_json() for edge in all_of(GraphEdge, "edges", edges)],
             },
         )
 
@@ -255,7 +164,7 @@ class SectionBuilder:
 
     def block(self, block: Block) -> SectionBuilder:
         """Add one."""
-        self._blocks.extend(_all(Block, "block", (block,)))
+        self._blocks.extend(all_of(Block, "block", (block,)))
         return self
 
     def get_blocks(self) -> list[Block]:
@@ -314,28 +223,28 @@ class ReportBuilder:
 
     def labels(self, labels: list[str]) -> ReportBuilder:
         """Family names, rule names and the like; without a verdict they stand under `unknown`. A later call replaces them."""
-        self._labels = [checked_text("a label", label) for label in _all(str, "labels", labels)]
+        self._labels = [checked_text("a label", label) for label in all_of(str, "labels", labels)]
         return self
 
     def indicator(self, indicator: Indicator) -> ReportBuilder:
         """Add an indicator."""
-        self._indicators += [item.to_json() for item in _all(Indicator, "indicator", (indicator,))]
+        self._indicators += [item.to_json() for item in all_of(Indicator, "indicator", (indicator,))]
         return self
 
     def ttp(self, ttp: Ttp) -> ReportBuilder:
         """Add a technique."""
-        self._ttps += [item.to_json() for item in _all(Ttp, "ttp", (ttp,))]
+        self._ttps += [item.to_json() for item in all_of(Ttp, "ttp", (ttp,))]
         return self
 
     def artifact(self, artifact: ArtifactRef) -> ReportBuilder:
         """Point at another result."""
-        self._artifacts += [item.to_json() for item in _all(ArtifactRef, "artifact", (artifact,))]
+        self._artifacts += [item.to_json() for item in all_of(ArtifactRef, "artifact", (artifact,))]
         return self
 
     def section(self, id: str, title: str, blocks: list[Block]) -> ReportBuilder:
         """Add a section."""
         section: JsonObject = {"id": checked_text("id", id), "title": checked_text("title", title)}
-        if made := [block.to_json() for block in _all(Block, "blocks", blocks)]:
+        if made := [block.to_json() for block in all_of(Block, "blocks", blocks)]:
             section["blocks"] = made
         self._sections.append(section)
         return self
@@ -362,11 +271,3 @@ class ReportBuilder:
             "raw": self._raw,
         }
         return PluginResult.json(REPORT_RESULT, present(report))
-
-
-def _all(kind: type[_Item], what: str, items: Sequence[_Item]) -> list[_Item]:
-    checked = list(items)
-    for item in checked:
-        if not isinstance(item, kind):
-            raise TypeError(f"{what} must hold {kind.__name__} values, not {type(item).__name__}")
-    return checked

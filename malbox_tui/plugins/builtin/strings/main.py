@@ -184,7 +184,7 @@ def _table(shown: list[Found], haul: Haul) -> malbox.Block:
         }
         for found in shown
     ]
-    return malbox.Block.table([*columns, malbox.Column("text", "text")], rows, searchable=True)
+    return malbox.Block.table([*columns, malbox.Column("text", "text")], rows, sortable=True, searchable=True)
 
 
 def _cut(text: str, characters: int) -> str:

@@ -55,7 +55,7 @@ def _table(matches: list[Match]) -> malbox.Block:
     columns = [malbox.Column(key, label) for key, label in (("rule", "Rule"), ("file", "Rule file"), ("why", "Description"))]
     columns.append(malbox.Column("where", "Where", "string"))
     rows = [{"rule": match.rule, "file": match.namespace, "why": match.description, "where": match.where} for match in matches]
-    return malbox.Block.table(columns, rows, searchable=True)
+    return malbox.Block.table(columns, rows, sortable=True, searchable=True)
 
 
 if __name__ == "__main__":
