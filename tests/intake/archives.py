@@ -231,18 +231,22 @@ def _iso_record(name: bytes, place: int, size: int, flags: int) -> bytes:
     return record.ljust(length, b"\0")
 
 
-def rar(files: dict[bytes, bytes], is_encrypted: bool = False) -> bytes:
+def rar(files: dict[bytes, bytes], password: str = "") -> bytes:
     """A rar archive of version 5, stored."""
     archive = b"Rar!\x1a\x07\x01\x00" + _rar_block(b"\x01\x00\x00")
     for name, content in files.items():
         extra = b""
-        if is_encrypted:
-            record = b"\x01\x00\x00\x0f" + bytes(32)
+        stored = content
+        if password:
+            salt, start = bytes(range(16)), bytes(range(16, 32))
+            key = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, 1 << 10)
+            stored = AES.new(key, AES.MODE_CBC, start).encrypt(content + bytes(-len(content) % 16))
+            record = b"\x01\x00\x00\x0a" + salt + start
             extra = _vint(len(record)) + record
         head = b"\x02" + _vint(2 | (1 if extra else 0))
-        head += (_vint(len(extra)) if extra else b"") + _vint(len(content)) + b"\x04" + _vint(len(content)) + b"\x20"
+        head += (_vint(len(extra)) if extra else b"") + _vint(len(stored)) + b"\x04" + _vint(len(content)) + b"\x20"
         head += struct.pack("<I", zlib.crc32(content)) + b"\x00\x01" + _vint(len(name)) + name + extra
-        archive += _rar_block(head) + content
+        archive += _rar_block(head) + stored
     return archive + _rar_block(b"\x05\x00\x00")
 
 

@@ -44,12 +44,13 @@ ONE_OF_EACH = {
     "cab.cab": archives.cabinet({b"cab": NOTE}),
     "iso.iso": archives.iso_image({b"ISO": NOTE}),
     "rar.rar": archives.rar({b"rar": NOTE}),
+    "encrypted.rar": archives.rar({b"rar": NOTE}, "infected"),
     "mail.eml": archives.mail([("mail", NOTE)]),
     "msg.msg": archives.outlook({"msg": NOTE.ljust(4096)}),
 }
 
 
-@pytest.mark.needs("bubblewrap", "libarchive")
+@pytest.mark.needs("bubblewrap", "libarchive", "unar")
 @pytest.mark.parametrize("isolation", [Isolation.REQUIRED, Isolation.LIMITS])
 async def test_every_format_is_unpacked_behind_every_wall(isolation: Isolation, tmp_path: Path) -> None:
     outcome = await unpacked(archives.plain_zip(ONE_OF_EACH), tmp_path, walls=await walls_of(isolation))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import stat
+import sys
 import tarfile
 import unicodedata
 
 import pytest
+import rarfile
 
 from tests.intake import archives
 from tests.intake.archives import STORED, Entry, zip_of
@@ -276,8 +278,33 @@ def test_a_7z_member_that_is_too_large_costs_no_other() -> None:
     assert told.taken == [(b"b", b"second")]
 
 
-@pytest.mark.needs("libarchive")
-def test_encrypted_content_of_a_rar_is_no_sample() -> None:
-    told = told_of(archives.rar({b"a": b"not what it was"}, is_encrypted=True))
+RAR = {b"a": b"what it was", b"b": bytes(range(256))}
+
+
+def test_encrypted_content_of_a_rar_is_no_sample_where_nothing_opens_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none_there(**_programs: bool) -> None:
+        raise rarfile.RarCannotExec
+
+    monkeypatch.setattr(rarfile, "tool_setup", none_there)
+    told = told_of(archives.rar(RAR, "infected"))
     assert told.taken == []
-    assert "password" in (*told.codes.values(), told.end["code"])
+    assert told.end["code"] == "password"
+    assert "unar" in told.end["reason"]
+
+
+@pytest.mark.slow
+@pytest.mark.needs("unar")
+def test_an_encrypted_rar_is_opened_by_its_password_and_no_other() -> None:
+    archive = archives.rar(RAR, "virus")
+    assert dict(told_of(archive).taken) == RAR
+    locked = told_of(archive, passwords=["wrong"])
+    assert locked.taken == []
+    assert locked.end["code"] == "password"
+
+
+def test_where_libarchive_is_not_installed_its_formats_are_named_and_taken_as_one_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "libarchive", None)
+    told = told_of(archives.cabinet(RAR))
+    assert told.end["code"] == "no_unpacker"
+    assert "cabinet" in told.end["reason"]
+    assert "system-deps" in told.end["reason"]

@@ -5,6 +5,8 @@ libarchive opens no encryption, and hands out what is encrypted as if it were th
 
 from __future__ import annotations
 
+import os
+import pwd
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,8 +19,13 @@ from .problems import PASSWORD_CODE, BrokenArchive, wrong_password
 from .signatures import Form
 from .source import Source
 
+_VERSION_5 = b"Rar!\x1a\x07\x01\x00"
+
 _NO_TOOL = (
     "It is encrypted. Encrypted rar archives are opened by unar or unrar, of which none is installed here (make system-deps)."
+)
+_NOT_BEHIND_WALLS = (
+    "It is encrypted, and older than version 5: only unrar opens such archives behind walls, and it isn't installed here."
 )
 
 
@@ -30,30 +37,40 @@ def unpack(source: Source, passwords: list[str], outlet: Outlet) -> None:
         by_libarchive.unpack(source, Form.RAR, outlet)
         return
     with archive:
+        is_old = source.at(0, len(_VERSION_5)) != _VERSION_5
         if archive.needs_password():
+            if (problem := _why_no_tool(is_old)) is not None:
+                raise BrokenArchive(PASSWORD_CODE, problem)
             _take_all(_unlocked(archive, source, passwords), outlet)
-        elif _is_old_and_solid(archive) and _has_tool():
+        elif is_old and archive.is_solid() and _why_no_tool(is_old) is None:
             _take_all(archive, outlet)
         else:
             by_libarchive.unpack(source, Form.RAR, outlet)
 
 
-def _is_old_and_solid(archive: Any) -> bool:
-    return bool(archive.is_solid()) and any(isinstance(member, rarfile.Rar3Info) for member in archive.infolist())
+def _why_no_tool(is_old: bool) -> str | None:
+    """Why no program here can decompress; None: one can.
 
-
-def _has_tool() -> bool:
+    For an archive before version 5 unar asks for the local time zone, for that for its user's settings, and ends where its user has no
+    home, which is so behind walls.
+    """
     try:
-        rarfile.tool_setup(unrar=True, unar=True, bsdtar=False, sevenzip=False, sevenzip2=False)
+        tool = rarfile.tool_setup(unrar=True, unar=True, bsdtar=False, sevenzip=False, sevenzip2=False)
     except rarfile.RarCannotExec:
+        return _NO_TOOL
+    return _NOT_BEHIND_WALLS if is_old and tool.setup is rarfile.UNAR_CONFIG and not _has_home() else None
+
+
+def _has_home() -> bool:
+    try:
+        pwd.getpwuid(os.geteuid())
+    except KeyError:
         return False
     return True
 
 
 def _unlocked(archive: Any, source: Source, passwords: list[str]) -> Any:
-    """The archive with the right password, as far as one of them is; raises `BrokenArchive` when not even names can be had."""
-    if not _has_tool():
-        raise BrokenArchive(PASSWORD_CODE, _NO_TOOL)
+    """The archive with the right password, as far as one of them is; raises `BrokenArchive` when none is."""
     hides_names = not archive.infolist()
     for password in passwords:
         tried = _opened_by(source, password) if hides_names else archive
