@@ -204,6 +204,39 @@ def test_no_text_takes_longer_than_its_length_accounts_for(plugin: dict[str, Mod
     assert len(found) <= len(text) // 2
 
 
+class Endless(io.RawIOBase):
+    """A file of one byte, over and over; `read_bytes` of it were read."""
+
+    def __init__(self, byte: bytes) -> None:
+        self._byte = byte
+        self.read_bytes = 0
+
+    def read(self, size: int = -1) -> bytes:
+        self.read_bytes += size
+        return self._byte * size
+
+
+@pytest.mark.slow
+def test_a_gigabyte_of_one_letter_is_read_as_far_as_is_asked_for_and_kept_once(plugin: dict[str, ModuleType]) -> None:
+    file, haul = Endless(b"a"), plugin["main"].Haul()
+    for found in plugin["extract"].strings_of(file, 6, 128 * 1024 * 1024):
+        haul.take(found)
+    assert file.read_bytes == 128 * 1024 * 1024
+    assert len(haul.strings) <= 2
+    assert sum(haul.times.values()) == 128 * 1024 * 1024 // plugin["extract"].MAX_CHARACTERS
+
+
+@pytest.mark.slow
+def test_of_text_that_never_repeats_so_much_is_kept_as_there_is_room_for(plugin: dict[str, ModuleType]) -> None:
+    haul, chance = plugin["main"].Haul(), random.Random(1)
+    letters = bytes(chance.choices(b"abcdefghijklmnop ", k=6 * 1024 * 1024))
+    for found in plugin["extract"].strings_of(io.BytesIO(letters), 6, len(letters)):
+        haul.take(found)
+    kept = sum(map(len, haul.strings))
+    assert plugin["main"].MAX_KEPT_CHARACTERS <= kept <= plugin["main"].MAX_KEPT_CHARACTERS + plugin["extract"].MAX_CHARACTERS
+    assert not haul.is_whole
+
+
 def test_what_is_kept_is_bounded_and_that_is_known(plugin: dict[str, ModuleType]) -> None:
     haul = plugin["main"].Haul()
     found = plugin["extract"].Found
