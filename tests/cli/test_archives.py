@@ -9,6 +9,8 @@ import pytest
 from malbox_tui.cli.wishes import ArchiveUse, Wishes
 from malbox_tui.model.archive import ArchiveChoice
 from tests.cli.command_line import CommandLine
+from tests.cli.terminal_rig import Terminal
+from tests.cli.terminal_rig import malbox as malbox_on_terminal
 from tests.intake import archives
 from tests.intake.archives import Entry, zip_of
 
@@ -91,3 +93,13 @@ def test_members_are_analysed(malbox: CommandLine, tmp_path: Path) -> None:
     assert said.code == 0
     [task] = [record for record in said.records if record["record"] == "task"]
     assert (task["state"], task["sample"]["names"]) == ("completed", ["note.txt"])
+
+
+@pytest.mark.slow
+def test_an_archive_given_to_the_console_becomes_tasks_of_its_members(tmp_path: Path) -> None:
+    path = tmp_path / "a.zip"
+    path.write_bytes(archives.plain_zip({"inside-one.txt": b"first", "inside-two.txt": b"second"}))
+    data = tmp_path / "data"
+    data.mkdir(mode=0o700)
+    with Terminal(malbox_on_terminal(data, path)) as terminal:
+        terminal.until("inside-one.txt", "inside-two.txt")
