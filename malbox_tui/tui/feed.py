@@ -43,6 +43,7 @@ class Feed:
         self._contacts = 0
         self._now = 0.0
         self._sentences: list[str] = []
+        self._is_another = False
         self._picture = picture
         self._monotonic = monotonic
         self._seen_at = 0.0
@@ -72,6 +73,11 @@ class Feed:
         """What the operator is to be told, since the last call."""
         told, self._sentences = self._sentences, []
         return told
+
+    def take_other_engine(self) -> bool:
+        """Whether another engine, with other tasks, has come in the place of the one before, since the last call."""
+        is_another, self._is_another = self._is_another, False
+        return is_another
 
     async def run(self, show: Callable[[], Awaitable[None]]) -> None:
         """Follow the engine until it stops; `show` draws what was read anew, at once. Raises what the client raises."""
@@ -127,6 +133,7 @@ class Feed:
     def _notice_start(self, before: Position, now: Position) -> bool:
         if now.engine_id == before.engine_id and now.epoch == before.epoch:
             return False
+        self._is_another |= now.engine_id != before.engine_id
         which = "The engine was started again" if now.engine_id == before.engine_id else "Another engine answers here now"
         self._sentences.append(f"{which}; everything was read anew.")
         return True

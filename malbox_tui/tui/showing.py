@@ -57,6 +57,8 @@ class Showing:
         """Changes, and each second the clocks, both in one paint."""
         self._frames += 1
         self._notice()
+        if self._feed.take_other_engine():
+            await self._close_what_is_open()
         if self._frames % FRAMES_TO_LOOK == 0:
             self._feed.changes.anything = True  # who comes and goes is no event
         await self.show_changes()
@@ -65,6 +67,11 @@ class Showing:
             self.show_time()
         if self._frames % FRAMES_TO_RETRY == 0:
             self._retry.set()
+
+    async def _close_what_is_open(self) -> None:
+        """Questions and pages are about tasks of an engine that is gone; an answer would hit those that have their numbers now."""
+        while self._dashboard in self._app.screen_stack and self._app.screen is not self._dashboard:
+            await self._app.pop_screen()
 
     async def show_changes(self) -> None:
         """Draw what changed, unless that is being done already: a slow engine is not asked twice."""

@@ -158,6 +158,21 @@ async def test_an_engine_that_was_started_again_is_told_and_read_anew() -> None:
         assert said(app) == ["The engine was started again; everything was read anew."]
 
 
+@pytest.mark.parametrize("key", ["c", "enter"])
+async def test_a_question_about_a_task_of_another_engine_is_closed_unanswered(key: str) -> None:
+    async with attached() as (app, pilot, client, _):
+        await pilot.press(key)
+        await until(pilot, lambda: app.screen is not app.dashboard)
+        other = Position("another", 1, 3)
+        client._engine["position"] = other
+        client._tell(Event(other, NOW, EngineStarted(recovered=0)))
+        await until(pilot, lambda: app.picture.overview is not None and app.picture.overview.position == other)
+        await frame(app, pilot)
+        assert app.screen is app.dashboard
+        assert said(app) == ["Another engine answers here now; everything was read anew."]
+        assert client.commands == []
+
+
 # --- read-only -----------------------------------------------------------------------------------------------------------------
 
 
