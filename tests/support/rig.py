@@ -9,7 +9,14 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
-from malbox_tui.config.settings import AnalysisSettings, GeneralSettings, MachinerySettings, Settings, WorkerSettings
+from malbox_tui.config.settings import (
+    AnalysisSettings,
+    GeneralSettings,
+    MachinerySettings,
+    PluginSettings,
+    Settings,
+    WorkerSettings,
+)
 from malbox_tui.config.workers import ExecutionMode
 from malbox_tui.engine.engine import Adapters, Engine
 from malbox_tui.engine.place import SAMPLE_NAME
@@ -192,6 +199,7 @@ def with_engine(
     stop: ShutdownMode | None = ShutdownMode.GIVE_BACK,
     leaves: bool = False,
     guest_plugins: Sequence[GuestPlugin] = (),
+    plugins: PluginSettings | None = None,
 ) -> EngineRig:
     """Run `test` against a running engine, stop it (`stop` None: the test does), and check what must always hold.
 
@@ -202,6 +210,7 @@ def with_engine(
         workers=tuple(groups),
         analysis=analysis or AnalysisSettings(timeout_s=timeout_s),
         machinery=machinery or MachinerySettings(),
+        plugins=plugins or PluginSettings(),
     )
 
     async def live() -> EngineRig:
