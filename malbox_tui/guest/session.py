@@ -157,7 +157,7 @@ class QgaSession:
         await self._meet()
         left = await self._said(lambda told: self._system.look_for(told, mark.file))
         file, process = self._system.found(left, mark.word)
-        words = ((file, f"the file {mark.file} is still there"), (process, f"the process {mark.word} still runs"))
+        words = ((file, f"the file {mark.file}"), (process, f"the process {mark.word}"))
         return [trace for found, trace in words if found]
 
     async def close(self) -> None:

@@ -164,6 +164,11 @@ class RigHost:
         with self.domain(name) as domain:
             domain.snapshotLookupByName(SNAPSHOT).delete()
 
+    def has_snapshot(self, name: str) -> bool:
+        """Whether it can be reverted."""
+        with self.domain(name) as domain:
+            return bool(domain.snapshotNum())
+
     def switch_off(self) -> None:
         """All machines, the hard way."""
         for name in self.running():
@@ -174,14 +179,18 @@ class RigHost:
         """Make a machine, off and without a snapshot."""
         import libvirt
 
-        disk = self.root / f"disks/{name}.qcow2"
-        shutil.copyfile(self._image / "disk.qcow2", disk)
-        os.chown(disk, self._user.pw_uid, self._user.pw_gid)
+        self.lay_disk(name)
         connection = libvirt.open(self.uri)
         try:
             connection.defineXML(self._domain_xml(name))
         finally:
             connection.close()
+
+    def lay_disk(self, name: str) -> None:
+        """Give a machine that is off the disk that it came with."""
+        disk = self.root / f"disks/{name}.qcow2"
+        shutil.copyfile(self._image / "disk.qcow2", disk)
+        os.chown(disk, self._user.pw_uid, self._user.pw_gid)
 
     def end(self) -> None:
         """Nothing is left."""

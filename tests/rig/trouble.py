@@ -33,7 +33,7 @@ class Station:
         """The events of the engine that was started last, and those before it."""
         self._folder = folder
         self._news = threading.Condition()
-        self._submissions = itertools.count(1)
+        self._samples = itertools.count(1)
         self._service: Serving | None = None
         self._following: subprocess.Popen[bytes] | None = None
         self._reader = threading.Thread()
@@ -85,13 +85,16 @@ class Station:
 
     def submit_many(self, scripts: Sequence[str], *options: str) -> list[int]:
         """The ids of new tasks, each of which runs a script."""
-        folder = self._folder / f"samples-{next(self._submissions)}"
-        folder.mkdir()
-        for number, script in enumerate(scripts):
-            (folder / f"{number}.sh").write_text(f"#!/bin/sh\n: {folder.name}\n{script}\n")
-        said = self.malbox("submit", "--json", "--type", "dynamic", "--platform", "linux", *options, folder)
+        samples = [self.sample(script) for script in scripts]
+        said = self.malbox("submit", "--json", "--type", "dynamic", "--platform", "linux", *options, *samples)
         assert said.returncode == 0, (said.stdout, said.stderr)
         return [int(accepted["task_id"]) for accepted in records(said.stdout)]
+
+    def sample(self, script: str) -> Path:
+        """A script in a file; the same one twice is two samples."""
+        path = self._folder / f"{next(self._samples)}.sh"
+        path.write_text(f"#!/bin/sh\n: {path.name}\n{script}\n")
+        return path
 
     def ask(self, *words: str) -> None:
         """Do something to the engine by a command, which has to be done."""
