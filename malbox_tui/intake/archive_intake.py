@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 
-from malbox_tui.intake.confined.unpacking.signatures import HEAD_BYTES, could_be_archive
+from malbox_tui.intake.confined.unpacking.signatures import could_be_archive
 from malbox_tui.model.archive import ArchiveAccount, ArchiveChoice, ArchiveEnd
 from malbox_tui.model.errors import ConfinementUnavailable, RefusedContent
 from malbox_tui.model.sample import SampleName
@@ -18,9 +18,6 @@ from malbox_tui.ports import ArchiveMember, Dropped, Intake, Unpacker
 
 INSIDE = b"!/"
 """Between an archive and what is in it, as in the addresses of Java archives."""
-
-_SAID_BY_KIND = "format"
-"""The code of formats that are known by name alone: what kind of content a sample is says so anyway."""
 
 
 class ArchiveIntake:
@@ -43,22 +40,14 @@ class ArchiveIntake:
     async def offers(self, paths: Sequence[bytes]) -> AsyncIterator[Offer]:
         """As `Intake.offers`, and one for each thing in an archive."""
         async for offer in self._inner.offers(paths):
-            if offer.content is None or not self._choice.opens:
+            if offer.content is None or not self._choice.opens or not could_be_archive(offer.head):
                 yield offer
                 continue
-            try:
-                begun = await _Begun.of(offer.content)
-            except RefusedContent as exc:
-                yield Offer(offer.name, refusal=Refusal(exc.code, exc.reason))
-                continue
-            if not could_be_archive(begun.head):
-                yield Offer(offer.name, begun)
-                continue
-            async with aclosing(self._opened(offer.name, begun)) as inside:
+            async with aclosing(self._opened(offer.name, offer.content)) as inside:
                 async for found in inside:
                     yield found
 
-    async def _opened(self, name: SampleName, content: _Begun) -> AsyncGenerator[Offer, None]:
+    async def _opened(self, name: SampleName, content: AsyncIterator[bytes]) -> AsyncGenerator[Offer, None]:
         try:
             if self._unpacker is None:
                 self._unpacker = await self._make_unpacker()
@@ -71,43 +60,7 @@ class ArchiveIntake:
         except RefusedContent as exc:
             yield Offer(name, refusal=Refusal(exc.code, exc.reason))
         except ConfinementUnavailable as exc:
-            await content.aclose()
             yield Offer(name, refusal=Refusal("unpacker", f"Archives can't be opened here: {exc}"))
-
-
-class _Begun:
-    """A content of which the beginning was read ahead."""
-
-    def __init__(self, first: list[bytes], rest: AsyncIterator[bytes]) -> None:
-        self._first = first
-        self._rest = rest
-
-    @classmethod
-    async def of(cls, content: AsyncIterator[bytes]) -> _Begun:
-        """Read as much as it takes to tell an archive. Raises what `content` raises."""
-        first: list[bytes] = []
-        size_bytes = 0
-        while size_bytes < HEAD_BYTES and (chunk := await anext(content, b"")):
-            first.append(chunk)
-            size_bytes += len(chunk)
-        return cls(first, content)
-
-    @property
-    def head(self) -> bytes:
-        """Its beginning, as long as nothing was taken."""
-        return b"".join(self._first)[:HEAD_BYTES]
-
-    def __aiter__(self) -> _Begun:
-        return self
-
-    async def __anext__(self) -> bytes:
-        return self._first.pop(0) if self._first else await anext(self._rest)
-
-    async def aclose(self) -> None:
-        """Let go of it."""
-        self._first.clear()
-        if (close := getattr(self._rest, "aclose", None)) is not None:
-            await close()
 
 
 def _named(archive: SampleName, path: tuple[bytes, ...]) -> SampleName:
@@ -121,7 +74,7 @@ def _named(archive: SampleName, path: tuple[bytes, ...]) -> SampleName:
 def _said_of(account: ArchiveAccount) -> Refusal | None:
     """What has to be said of an archive beside its members, and beside itself where it is offered as one file."""
     why = account.refusal
-    if why is None or account.end is ArchiveEnd.SAMPLE or why.code == _SAID_BY_KIND:
+    if why is None or account.end is ArchiveEnd.SAMPLE:
         return None
     if account.end in (ArchiveEnd.WHOLE, ArchiveEnd.CUT):
         opened = "to its end" if account.end is ArchiveEnd.CUT else "as an archive"

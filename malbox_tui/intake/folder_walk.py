@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from malbox_tui.intake import paste
+from malbox_tui.intake.confined.unpacking.signatures import HEAD_BYTES
 from malbox_tui.intake.regular_file import RegularFile, link_reason, look_at, refused
 from malbox_tui.intake.threaded import ThreadedSteps
 from malbox_tui.model.errors import RefusedContent
@@ -96,13 +97,21 @@ class _Walk:
             if stat.S_ISDIR(look_at(name, folder).st_mode):
                 self._enter(name, folder, path)
                 return
-            content = RegularFile.open(name, folder, self._max_sample_bytes)
+            content, head = self._opened(name, folder)
         except RefusedContent as exc:
             yield Offer(name=label, refusal=Refusal(exc.code, exc.reason))
         except ValueError:
             yield Offer(name=label, refusal=Refusal("missing", "No file can have such a name."))
         else:
-            yield Offer(name=label, content=ThreadedSteps(content))
+            yield Offer(name=label, content=ThreadedSteps(content), head=head)
+
+    def _opened(self, name: bytes, folder: int | None) -> tuple[RegularFile, bytes]:
+        content = RegularFile.open(name, folder, self._max_sample_bytes)
+        try:
+            return content, content.head(HEAD_BYTES)
+        except BaseException:
+            content.close()
+            raise
 
     def _enter(self, name: bytes, parent: int | None, path: bytes) -> None:
         descriptor = _open_folder(name, parent)

@@ -76,6 +76,14 @@ class RegularFile:
             raise
         return cls(descriptor, found)
 
+    def head(self, count: int) -> bytes:
+        """At most its first `count` bytes, which are read again by iterating."""
+        assert self._descriptor is not None
+        try:
+            return os.pread(self._descriptor, count, 0)
+        except OSError as exc:
+            raise refused(exc) from exc
+
     def __next__(self) -> bytes:
         if self._descriptor is None:
             raise StopIteration

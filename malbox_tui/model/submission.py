@@ -22,12 +22,14 @@ class Refusal(msgspec.Struct, frozen=True):
 class Offer:
     """One thing that a client found: its name, and either its content in chunks or why it has none.
 
-    `content` may end by raising `RefusedContent`, which refuses this offer and no other.
+    `content` may end by raising `RefusedContent`, which refuses this offer and no other. `head` is what it begins with, as far as it
+    was looked at.
     """
 
     name: SampleName
     content: AsyncIterator[bytes] | None = None
     refusal: Refusal | None = None
+    head: bytes = b""
 
 
 class SubmissionOptions(msgspec.Struct, frozen=True, kw_only=True):

@@ -93,6 +93,7 @@ async def test_whole_archives_are_offered_where_that_is_chosen(tmp_path: Path) -
 
 async def test_only_what_could_be_an_archive_is_unpacked_and_the_given_passwords_come_along(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(NOTE)
+    (tmp_path / "a.arj").write_bytes(b"\x60\xea" + bytes(60))
     (tmp_path / "b.zip").write_bytes(archives.plain_zip({"a": NOTE}))
     unpacker = Scripted()
     await offered(tmp_path, unpacker, ArchiveChoice(passwords=("secret",)))
@@ -107,7 +108,6 @@ WHY = Refusal("damaged", "It is damaged.")
     [
         (ArchiveEnd.OPENED, None, None),
         (ArchiveEnd.SAMPLE, Refusal("sample", "It is a document."), None),
-        (ArchiveEnd.WHOLE, Refusal("format", "It is an arj archive."), None),
         (ArchiveEnd.WHOLE, WHY, "It was not opened as an archive, and is taken as one file: It is damaged."),
         (ArchiveEnd.CUT, WHY, "It was not opened to its end, and is taken as one file: It is damaged."),
         (ArchiveEnd.LOCKED, Refusal("password", "It is encrypted."), "It is encrypted."),

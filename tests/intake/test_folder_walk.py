@@ -133,7 +133,11 @@ async def test_a_link_on_the_way_to_a_given_path_is_the_askers_own(tmp_path: Pat
     assert await codes(tmp_path / "link" / "x") == {b"x": b"1"}
 
 
-@pytest.mark.parametrize("path", [b"", b"/nowhere/at/all", b"/etc/passwd/x", b"/" + b"n" * 300, b"a\0b", b"/" + b"n/" * 5000])
+@pytest.mark.parametrize(
+    "path",
+    [b"", b"/nowhere/at/all", b"/etc/passwd/x", b"/" + b"n" * 300, b"a\0b", b"/" + b"n/" * 5000],
+    ids=lambda path: repr(path[:20]),
+)
 async def test_a_path_that_leads_to_nothing_is_missing(path: bytes) -> None:
     ((_, _, found),) = await offered(path)
     assert found == "missing"

@@ -73,6 +73,7 @@ def test_other_formats_are_named_and_not_unpacked() -> None:
     assert found is not None
     assert found.form is None
     assert "arj" in found.why_whole
+    assert not could_be_archive(b"\x60\xea" + bytes(100))
 
 
 def test_a_tar_header_with_a_wrong_checksum_is_none() -> None:

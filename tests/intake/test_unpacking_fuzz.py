@@ -34,7 +34,7 @@ MANY_ENTRIES = st.lists(ENTRIES, max_size=6)
 """No name is one that documents or programs are known by."""
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(MANY_ENTRIES)
 def test_whatever_is_put_into_a_zip_comes_out(entries: list[Entry]) -> None:
     told = told_of(zip_of(*entries))
@@ -42,7 +42,7 @@ def test_whatever_is_put_into_a_zip_comes_out(entries: list[Entry]) -> None:
     assert told.refused == []
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(NAMES.filter(lambda name: b"\0" not in name), CONTENTS), min_size=1, max_size=6))
 def test_whatever_is_put_into_a_tar_comes_out(members: list[tuple[bytes, bytes]]) -> None:
     told = told_of(archives.gzip_of(archives.tar_of(*(archives.tar_file(name, content) for name, content in members))))
@@ -50,7 +50,7 @@ def test_whatever_is_put_into_a_tar_comes_out(members: list[tuple[bytes, bytes]]
     assert told.end["code"] == ""
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_a_zip_with_changed_bytes_is_accounted_for(data: st.DataObject) -> None:
     archive = bytearray(zip_of(*data.draw(st.lists(ENTRIES, min_size=1, max_size=4))))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from .problems import LimitReached, as_problem
-from .signatures import HEAD_BYTES, known_by_head
+from .signatures import HEAD_BYTES, could_be_archive
 
 PIECE_BYTES = 256 * 1024
 MAX_NAME_BYTES = 64 * 1024
@@ -99,7 +99,7 @@ class Outlet:
         if not got:
             self._refused("empty", "It is empty.")
             return True
-        self._sender.send({"kind": "end", "could_be_archive": known_by_head(bytes(head)) is not None})
+        self._sender.send({"kind": "end", "could_be_archive": could_be_archive(bytes(head))})
         return True
 
     def spend(self, count: int) -> None:

@@ -113,8 +113,9 @@ _MAIL_HEAD_BYTES = 16 * 1024
 
 
 def could_be_archive(head: bytes) -> bool:
-    """Whether a content that begins with `head` (`HEAD_BYTES` of it, or all) has to be looked at closer."""
-    return known_by_head(head) is not None
+    """Whether a content that begins with `head` (`HEAD_BYTES` of it, or all) may be one that is unpacked."""
+    kind = known_by_head(head)
+    return kind is not None and kind.form is not None
 
 
 def known_by_head(head: bytes) -> Kind | None:
