@@ -16,12 +16,17 @@ from collections.abc import Callable, Generator
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from tests.rig.fixtures import machines, rig, whole_rig  # noqa: F401 - fixtures
 
 # They change every picture of the console, and Textual reads them when it is imported.
 os.environ.pop("NO_COLOR", None)
 os.environ.pop("TEXTUAL_THEME", None)
+
+# How long an example takes is the host's affair.
+settings.register_profile("any host", deadline=None)
+settings.load_profile("any host")
 
 FORBID_SKIPS = os.environ.get("MALBOX_TUI_FORBID_SKIPS", "") not in ("", "0")
 

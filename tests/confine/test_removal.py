@@ -26,6 +26,7 @@ def test_any_name_can_be_removed(tmp_path: Path) -> None:
     assert not folder.exists()
 
 
+@pytest.mark.slow
 def test_a_tree_deeper_than_paths_may_be_long_is_removed_with_few_open_files(tmp_path: Path) -> None:
     folder = tmp_path / "scratch"
     folder.mkdir()

@@ -217,7 +217,7 @@ async def test_an_endless_content_is_refused_without_being_read_on(quarantine: Q
     assert read <= (4 << 20) + BLOCK
 
 
-@pytest.mark.parametrize("before", [b"", b"some", noise(GATHERED_BYTES * 3)])
+@pytest.mark.parametrize("before", [b"", b"some", noise(GATHERED_BYTES * 3)], ids=len)
 @pytest.mark.parametrize("error", [RefusedContent("vanished", "It was taken away."), ZeroDivisionError()])
 async def test_an_error_of_the_content_is_passed_on_and_nothing_is_kept(
     quarantine: Quarantine, cupboard: Cupboard, before: bytes, error: Exception
@@ -231,7 +231,7 @@ async def test_an_error_of_the_content_is_passed_on_and_nothing_is_kept(
     assert cupboard.kept() == 0
 
 
-@pytest.mark.parametrize("before", [b"some", noise(GATHERED_BYTES * 3)])
+@pytest.mark.parametrize("before", [b"some", noise(GATHERED_BYTES * 3)], ids=len)
 async def test_a_cancelled_store_keeps_nothing(quarantine: Quarantine, cupboard: Cupboard, before: bytes) -> None:
     reached = asyncio.Event()
 

@@ -310,6 +310,5 @@ TestOperator.settings = settings(
     stateful_step_count=40,
     derandomize=True,
     database=None,
-    deadline=None,
     suppress_health_check=list(HealthCheck),
 )

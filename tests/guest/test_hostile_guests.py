@@ -157,7 +157,7 @@ ASKED: Sequence[Callable[[GuestSession], Awaitable[object]]] = (
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", SYSTEMS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     lies=st.lists(st.none() | REPLIES, min_size=1, max_size=12), asked=st.sampled_from(range(len(ASKED))), is_late=st.booleans()
 )

@@ -92,7 +92,6 @@ def explore(document: dict[str, Any], socket: Path, mode: GenerationMode) -> Non
                 max_examples=EXAMPLES,
                 derandomize=True,
                 database=None,
-                deadline=None,
                 phases=[Phase.generate],
                 suppress_health_check=list(HealthCheck),
             )

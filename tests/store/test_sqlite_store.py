@@ -45,6 +45,7 @@ def ended(threads: set[threading.Thread]) -> bool:
 # --- kills and cancellations ---
 
 
+@pytest.mark.slow
 def test_no_acknowledged_task_is_lost_by_a_kill(path: Path) -> None:
     acknowledged: dict[int, str] = {}
     for kill in range(1, 4):

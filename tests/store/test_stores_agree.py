@@ -100,7 +100,7 @@ async def played(store: Store, batches: list[list[tuple[Any, ...]]]) -> tuple[An
 
 
 @pytest.mark.slow
-@settings(max_examples=100, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(BATCHES)
 def test_both_stores_do_the_same(batches: list[list[tuple[Any, ...]]]) -> None:
     async def both() -> None:

@@ -51,6 +51,7 @@ async def test_keys_come_back_when_the_terminal_becomes_wider() -> None:
             await pilot.pause()
 
 
+@pytest.mark.slow
 async def test_keys_that_would_stand_as_they_do_are_not_made_again() -> None:
     app = MalboxApp(surroundings(fleet()))
     async with asyncio.timeout(60), app.run_test(size=(120, 24)) as pilot:
