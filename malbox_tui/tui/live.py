@@ -59,7 +59,7 @@ class Span(msgspec.Struct, gc=False):
 
 @dataclass(slots=True)
 class PluginWork:
-    """One plugin's work on one task, as far as it is known."""
+    """One plugin's work on one task, as far as it is known. `waits` says when it begins, or why it doesn't; empty: it has begun."""
 
     name: str
     started_at: float
@@ -67,6 +67,7 @@ class PluginWork:
     message: str = ""
     outcome: str | None = None
     seconds: float | None = None
+    waits: str = ""
 
 
 @dataclass(slots=True)
@@ -190,6 +191,9 @@ class LivePicture:
         elif isinstance(body, news.TaskCompleted | news.TaskFailed | news.TaskTimedOut | news.TaskCanceled):
             task.verdict = body.verdict
             task.move(_ENDS[type(body)], at)
+        elif isinstance(body, news.PluginsPlanned):
+            task.plugins = {step.plugin: PluginWork(step.plugin, at, waits=_planned(step)) for step in body.steps}
+            return False
         elif isinstance(body, news.PluginStarted):
             task.plugins[body.plugin] = PluginWork(body.plugin, at)
         elif isinstance(body, news.PluginProgress):
@@ -201,7 +205,8 @@ class LivePicture:
             return False
         elif isinstance(body, news.PluginStopped):
             if (work := task.plugins.get(body.plugin)) is not None:
-                work.outcome, work.seconds = body.status.value, body.seconds
+                work.outcome, work.seconds, work.waits = body.status.value, body.seconds, ""
+                work.message = body.reason
             return False
         else:
             return False
@@ -214,6 +219,10 @@ class LivePicture:
             waiting = next((kept.id for kept in reversed(self.tasks.values()) if kept.state is TaskState.PENDING), None)
             if (quiet := waiting if ended is None else ended) is not None:
                 del self.tasks[quiet]
+
+
+def _planned(step: news.PlannedStep) -> str:
+    return f"runs {step.when}" if step.takes_part else f"left out: {step.when}"
 
 
 def _from_record(record: TaskRecord) -> LiveTask:

@@ -264,7 +264,11 @@ def _plugins(task: Task, live: LiveTask | None, moment: Moment) -> Iterable[Text
 
 
 def _work_line(work: PluginWork, moment: Moment) -> Text:
-    if work.seconds is not None:
+    if work.waits:
+        line = shown(f"○ {work.waits}", moment.tone("muted"))
+    elif work.seconds is not None and work.outcome == PluginStatus.SKIPPED:
+        line = shown(f"– skipped  {work.message}", moment.tone("muted"))
+    elif work.seconds is not None:
         line = plain(f"{work.outcome or ''} in {work.seconds:.2f} s", moment.tone("muted"))
     elif work.fraction is not None:
         full = round(20 * work.fraction)

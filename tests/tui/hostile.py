@@ -196,6 +196,7 @@ def _news(number: int, text: str, name: str) -> list[news.EventBody]:
         news.TaskCreated(task_id=number, sha256="0" * 64, type=text, priority=1, name=name),
         news.TaskStarting(task_id=number, worker=text, attempt=1, machine=text),
         news.TaskStageChanged(task_id=number, state=TaskState.RUNNING),
+        news.PluginsPlanned(task_id=number, steps=(news.PlannedStep(text, text), news.PlannedStep(f"{text}2", text, False))),
         news.PluginStarted(task_id=number, plugin=text),
         news.PluginProgress(task_id=number, plugin=text, fraction=0.5, message=text),
         news.ScreenshotTaken(

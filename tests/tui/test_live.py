@@ -5,7 +5,17 @@ from __future__ import annotations
 import msgspec
 
 from malbox_tui.model.commands import CancelTasks, PausePool, ResizeGroup, ResumePool
-from malbox_tui.model.events import Event, PluginProgress, PluginStarted, PluginStopped, Position, TaskCreated, TaskStarting
+from malbox_tui.model.events import (
+    Event,
+    PlannedStep,
+    PluginProgress,
+    PluginsPlanned,
+    PluginStarted,
+    PluginStopped,
+    Position,
+    TaskCreated,
+    TaskStarting,
+)
 from malbox_tui.model.queries import TaskQuery
 from malbox_tui.model.report import PluginStatus
 from malbox_tui.model.task import TaskState
@@ -93,6 +103,24 @@ def test_plugins_are_shown_with_their_progress_and_their_end() -> None:
     assert (work.started_at, work.fraction, work.message, work.outcome) == (1.0, 0.5, "half", None)
     picture.apply(_event(3.0, PluginStopped(task_id=1, plugin="yara-x", status=PluginStatus.FAILED, seconds=2.0)))
     assert (work.outcome, work.seconds) == ("failed", 2.0)
+
+
+def test_plugins_that_have_not_begun_are_shown_with_what_they_wait_for() -> None:
+    picture = LivePicture()
+    picture.apply(_event(0.0, _created(1)))
+    steps = (PlannedStep("file-type", "at once"), PlannedStep("pe", "after file-type"), PlannedStep("x", "denied", False))
+    picture.apply(_event(1.0, PluginsPlanned(task_id=1, steps=steps)))
+    plugins = picture.tasks[1].plugins
+    assert {work.name: work.waits for work in plugins.values()} == {
+        "file-type": "runs at once",
+        "pe": "runs after file-type",
+        "x": "left out: denied",
+    }
+    picture.apply(_event(2.0, PluginStarted(task_id=1, plugin="file-type")))
+    assert plugins["file-type"].waits == ""
+    skipped = PluginStopped(task_id=1, plugin="pe", status=PluginStatus.SKIPPED, seconds=0.0, reason="this is pdf")
+    picture.apply(_event(3.0, skipped))
+    assert (plugins["pe"].waits, plugins["pe"].outcome, plugins["pe"].message) == ("", "skipped", "this is pdf")
 
 
 def test_news_of_tasks_that_are_not_kept_changes_nothing() -> None:
