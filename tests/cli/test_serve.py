@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +139,25 @@ def test_a_second_one_says_who_holds_the_folder(data: Path) -> None:
         assert second.returncode == 2
         assert f"in use by process {first.process.pid}" in second.stderr
         assert asked(data, "/health")["status"] == "ok"
+
+
+def test_of_those_that_are_started_at_the_same_instant_one_serves_and_the_others_say_so(data: Path) -> None:
+    command = [sys.executable, "-m", "malbox_tui", "serve", "--data-dir", str(data)]
+    started = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(4)]
+    try:
+        while len(living := [process for process in started if process.poll() is None]) > 1:
+            with suppress(subprocess.TimeoutExpired):
+                living[0].wait(0.05)
+        (serving,) = living
+        others = [(process.wait(), process.communicate()[1]) for process in started if process is not serving]
+        assert all(code == 2 and "is in use by" in said for code, said in others), others
+        serving.send_signal(signal.SIGTERM)
+        assert "Stopped." in serving.communicate(timeout=PATIENCE_S)[1]
+        assert serving.returncode == 0
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
 
 
 def test_after_a_kill_the_next_one_takes_the_socket_over(data: Path) -> None:
