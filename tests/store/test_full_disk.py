@@ -13,6 +13,7 @@ from malbox_tui.model.errors import StoreFull
 from malbox_tui.model.queries import TaskQuery
 from malbox_tui.store.quarantine import CartQuarantine
 from malbox_tui.store.results import FileResultStore
+from malbox_tui.store.sqlite_reader import SqliteReader
 from tests.store.builders import NOON, Told, added, claimed, new_task, run, sqlite_store
 from tests.store.conftest import SmallDisk
 
@@ -78,3 +79,16 @@ async def test_a_result_that_a_full_disk_can_not_keep_is_refused_and_leaves_noth
     writer.abort()
     assert [path for path in (small_disk.folder / "results").rglob("*") if path.is_file()] == []
     await results.close()
+
+
+@pytest.mark.parametrize("room_bytes", [0, 16 << 10])
+async def test_a_store_that_nobody_writes_is_read_on_a_full_disk(small_disk: SmallDisk, room_bytes: int) -> None:
+    store = sqlite_store(small_disk.folder / "store")
+    await store.open(Told())
+    await added(store)
+    await store.close()
+    small_disk.fill(but_bytes=room_bytes)
+    reader = SqliteReader(small_disk.folder / "store")
+    await reader.open()
+    assert (await reader.tasks(TaskQuery(), NOON)).total == 1
+    await reader.close()
