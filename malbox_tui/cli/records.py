@@ -159,6 +159,9 @@ def _result(reference: ResultRef, results: PurePath) -> Record:
         "size_bytes": reference.size_bytes,
         "sha256": reference.sha256,
         "path": escape(bytes(results / reference.path)),
+        "title": visible(reference.title) or None,
+        "render": visible(reference.render) or None,
+        "is_for_people": reference.is_for_people,
     }
 
 

@@ -98,8 +98,10 @@ def _plugin_lines(run: PluginRun, results: PurePath) -> Iterator[str]:
     fields = [("verdict", verdict_words(run.verdict)), ("reason", sentence(run.reason))]
     yield from _fields([(label, text) for label, text in fields if text])
     for result in run.results:
-        yield f"  result     {visible(result.name)} ({result.format}, {size(result.size_bytes)})"
-        yield f"    {escape(bytes(results / result.path))}"
+        if result.is_for_people:
+            facts = f"{result.format}, {size(result.size_bytes)}, SHA-256 {result.sha256}"
+            yield f"  result     {visible(result.shown_name)} ({facts})"
+            yield f"    {escape(bytes(results / result.path))}"
 
 
 def _fields(fields: list[tuple[str, str]], width: int = _LABEL_WIDTH) -> Iterator[str]:

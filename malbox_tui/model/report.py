@@ -48,14 +48,26 @@ class Verdict(msgspec.Struct, frozen=True):
     labels: tuple[str, ...] = ()
 
 
-class ResultRef(msgspec.Struct, frozen=True):
-    """One result in the result store. `format` is json, bytes or file; `path` is relative to the result store's root."""
+class ResultRef(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One result in the result store. `format` is json, bytes or file; `path` is relative to the result store's root.
+
+    By the manifest of its plugin: `title` is what people read instead of its name, `render` how a program may show it, and
+    `is_for_people` false for one that only programs want. All that is empty or as usual where the manifest says nothing.
+    """
 
     name: str
     format: str
     size_bytes: int
     sha256: str
     path: str
+    title: str = ""
+    render: str = ""
+    is_for_people: bool = True
+
+    @property
+    def shown_name(self) -> str:
+        """What people read."""
+        return f"{self.title}: {self.name}" if self.title else self.name
 
 
 class PluginStatus(StrEnum):

@@ -113,10 +113,11 @@ class Runtime(_Table, frozen=True, kw_only=True):
 class ResultDeclaration(_Table, frozen=True, kw_only=True):
     """[results.NAME]"""
 
-    description: str = ""
+    description: Annotated[str, msgspec.Meta(max_length=1000)] = ""
     user_visible: bool = True
-    display_name: str | None = None
-    render: str | None = None
+    """Whether people are shown it beside its plugin; programs always are."""
+    display_name: Annotated[str, msgspec.Meta(max_length=100)] | None = None
+    render: Annotated[str, msgspec.Meta(max_length=32)] | None = None
 
 
 class EventFilter(_Table, frozen=True, kw_only=True):

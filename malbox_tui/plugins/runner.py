@@ -220,6 +220,7 @@ class HostPluginRunner:
             plan=self._plan,
             conditions=self._conditions,
             floor=self._floor,
+            results_declared={plugin.name: plugin.manifest.results for plugin in self._plugins},
             on_event=self._on_emitted,
         )
         limits = self._means.limits(asked, self._settings.confinement, number)

@@ -146,7 +146,7 @@ class ResultTray:
             self._arriving = None
 
     def _keep(self, name: str, writer: ResultWriter) -> None:
-        self._kept[name] = writer.commit()
+        self._kept[name] = self._around.declared(self._plugin, writer.commit())
         self._around.on_news(PluginResultAvailable(task_id=self._job.task_id, plugin=self._plugin, result_name=name))
 
     def _reads(self, name: str) -> int | None:

@@ -294,5 +294,9 @@ def _run_lines(run: PluginRun, moment: Moment) -> Iterable[Text]:
         line.append_text(sentence(run.reason))
     yield _labelled(run.name, line, moment)
     for result in run.results:
-        text = shown(f"{result.name} ({result.format}, {short_size(result.size_bytes)})  {result.path}", moment.tone("muted"))
+        if not result.is_for_people:
+            continue
+        text = shown(
+            f"{result.shown_name} ({result.format}, {short_size(result.size_bytes)})  {result.path}", moment.tone("muted")
+        )
         yield _labelled("", text, moment)

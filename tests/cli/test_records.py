@@ -83,6 +83,9 @@ def test_a_finished_tasks_record_says_everything() -> None:
                         "size_bytes": 10,
                         "sha256": sha(9),
                         "path": "/data/results/1/t/digests/report",
+                        "title": None,
+                        "render": None,
+                        "is_for_people": True,
                     }
                 ],
             }
@@ -215,7 +218,21 @@ def test_a_tasks_page_is_harmless_and_has_its_stages_in_numbers() -> None:
     lines = list(task_lines(record(1, name=EVIL, verdict=MALICIOUS), RESULTS))
     assert all(printable(line) for line in lines)
     assert "  running              40 s" in lines
-    assert lines[-2:] == ["  result     report (json, 10 B)", "    /data/results/1/t/digests/report"]
+    assert lines[-2:] == [f"  result     report (json, 10 B, SHA-256 {sha(9)})", "    /data/results/1/t/digests/report"]
+
+
+def test_a_result_that_only_programs_want_is_not_on_the_page_and_is_in_the_record() -> None:
+    whole = record(1)
+    (run,) = whole.task.plugins
+    results = (
+        msgspec.structs.replace(run.results[0], title="The \x1breport"),
+        msgspec.structs.replace(run.results[0], name="index", is_for_people=False),
+    )
+    told = msgspec.structs.replace(whole.task, plugins=(msgspec.structs.replace(run, results=results),))
+    lines = [line for line in task_lines(TaskRecord(told, whole.sample), RESULTS) if line.startswith("  result")]
+    assert [line.partition(" (")[0] for line in lines] == [r"  result     The \x1breport: report"]
+    (plugin,) = task_record(TaskRecord(told, whole.sample), RESULTS)["plugins"]
+    assert [(found["title"], found["is_for_people"]) for found in plugin["results"]] == [(r"The \x1breport", True), (None, False)]
 
 
 @pytest.mark.parametrize(

@@ -235,3 +235,18 @@ async def test_processes_that_a_killed_engine_left_are_ended(tmp_path: Path) -> 
     finally:
         left.kill()
         left.wait()
+
+
+async def test_what_a_manifest_says_of_results_goes_with_them(tmp_path: Path) -> None:
+    extra = (
+        '[results.table]\ndisplay_name = "The table"\nrender = "csv"\n[results.index]\nuser_visible = false\n'
+        "[results.report]\ndescription = 'x'\n"
+    )
+    write_plugin(
+        tmp_path / "plugins", "for name in ('table', 'index', 'other'): ctx.results().push_bytes(name, b'')", extra=extra
+    )
+    async with rig(tmp_path) as subject:
+        table, index, other = (await subject.run()).results
+    assert (table.shown_name, table.render, table.is_for_people) == ("The table: table", "csv", True)
+    assert (index.shown_name, index.render, index.is_for_people) == ("index", "", False)
+    assert (other.shown_name, other.is_for_people) == ("other", True)
