@@ -6,7 +6,7 @@ their bench and the run on it are shared.
 3. Those that gathered are given to the plugins in one run, in the order of the queue, and each goes on alone as soon as its findings
    are there.
 4. Nobody waits for ever: where one of them has to be cut, since the bench does not end what it was asked to end, the run is cut for
-   all, and so is a run in which no plugin has worked for `STUCK_S`.
+   all, and so is a run in which no plugin has worked for `STUCK_S`, nor waited for those of other tasks, which end.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from malbox_tui.engine import clock
@@ -49,6 +50,8 @@ class Batch:
         self._running: asyncio.Task[None] | None = None
         self._worked_on = 0
         """On how many of them plugins work at the moment."""
+        self._waiting = 0
+        """How many of them wait until plugins of other tasks have done their work."""
         self._stuck_alarm: asyncio.TimerHandle | None = None
 
     def __repr__(self) -> str:
@@ -81,6 +84,11 @@ class Batch:
             self._watch()
             on_work(works)
 
+        def waits(for_others: bool) -> None:
+            self._waiting += 1 if for_others else -1
+            self._watch()
+
+        job = replace(job, on_wait=waits)
         self._members[job.task_id] = BatchMember(job, stop, worked_on, lambda found: _give(answer, found))
         self._go_on()
         try:
@@ -139,7 +147,7 @@ class Batch:
 
     def _watch(self) -> None:
         self._stop_watching()
-        if self._worked_on == 0:
+        if self._worked_on == 0 and self._waiting == 0:
             self._stuck_alarm = clock.alarm(STUCK_S, self._on_stuck)
 
     def _stop_watching(self) -> None:

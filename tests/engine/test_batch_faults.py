@@ -221,3 +221,18 @@ def test_a_store_that_fails_meanwhile_costs_no_task(broken: type | None, from_s:
         assert {(task.attempts, task.crashes) for task in tasks.values()} == {(1, 0)}
 
     with_engine(test, groups=[batching(size=3, wait_s=from_s)], store=BreakableStore(), runner=ScriptedRunner(seconds=1.5))
+
+
+def test_a_batch_that_waits_for_plugins_of_other_tasks_is_not_stuck_however_long_that_takes() -> None:
+    class Waiting(ScriptedRunner):
+        async def work_on_all(self, members: Sequence[BatchMember]) -> None:
+            for member in members:
+                member.job.on_wait(True)
+            await clock.sleep(1000.0)
+            for member in members:
+                member.job.on_wait(False)
+            await super().work_on_all(members)
+
+    rig = run(Waiting())
+    assert states(tasks_of(rig)) == [T.COMPLETED] * 5
+    assert {task.crashes for task in tasks_of(rig).values()} == {0}
