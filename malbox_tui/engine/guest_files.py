@@ -103,9 +103,10 @@ class GuestFiles:
             return msgspec.structs.replace(entry, missing=f"more than {self._bounds.all_files_bytes} bytes in all")
         name = f"dropped-{len(self.index) + 1:04}{_extension(file.path)}"
         bound = min(self._bounds.file_bytes, self._left_bytes)
-        pulled = await self._steps.try_to(f"read its file {entry.path}", shelf.pull(session, file.path, name, bound), LIST_S)
+        pulling = shelf.pull(session, file.path, name, bound)
+        pulled, problem = await self._steps.attempt(f"read its file {entry.path}", pulling, LIST_S)
         if pulled is None:
-            return msgspec.structs.replace(entry, missing=self._steps.notes.pop())
+            return msgspec.structs.replace(entry, missing=problem)
         reference, is_whole = pulled
         self._left_files -= 1
         self._left_bytes -= reference.size_bytes

@@ -30,7 +30,7 @@ from malbox_tui.engine.guest_plugins import GuestPlugins
 from malbox_tui.engine.guest_report import MEMORY_RESULT, NETWORK_RESULT, ProcessFacts, Seen, report_of
 from malbox_tui.engine.guest_screen import Screen
 from malbox_tui.engine.guest_shelf import Shelf, as_text, plain_text
-from malbox_tui.engine.guest_steps import Steps
+from malbox_tui.engine.guest_steps import Steps, together
 from malbox_tui.engine.tracker import was_cancelled
 from malbox_tui.model.errors import GuestRefused, GuestUnreachable, MachineError, StoreError
 from malbox_tui.model.events import ScreenshotTaken
@@ -131,16 +131,13 @@ class GuestRun:
     async def _begin(self, sample: Path) -> None:
         """Raises what keeps the sample from being begun."""
         order, session = self._order, self._order.session
-        self.doing = "what is in its guest was being looked at"
-        capture = order.hands.capture(self._shelf.place_for(NETWORK_RESULT))
-        self._capture = await self._steps.try_to("record its network traffic", capture, ASK_S)
-        await self._files.look(session)
-        self.doing = "guest plugins were being started"
-        await self._plugins.start(session, self._separator)
-        before = await self._steps.try_to("list the processes of its guest", session.processes(), ASK_S)
-        self._processes = ProcessFacts(before=None if before is None else tuple(map(_told_process, before)))
         self.doing = "the sample was being brought into its guest"
-        path = await session.push(sample, order.launch.name, executable=True)
+        _, _, _, path = await together(
+            self._record(),
+            self._files.look(session),
+            self._start_plugins(session),
+            session.push(sample, order.launch.name, executable=True),
+        )
         argv = order.launch.argv(path, order.options.arguments)
         self._started = plain_text(" ".join(argv), TEXT_CHARACTERS)
         self._files.own |= {path, *self._plugins.own}
@@ -148,6 +145,16 @@ class GuestRun:
         self._program = await session.start(argv)
         self._end = RunEnd()
         self.doing = "the sample was running"
+
+    async def _record(self) -> None:
+        capture = self._order.hands.capture(self._shelf.place_for(NETWORK_RESULT))
+        self._capture = await self._steps.try_to("record its network traffic", capture, ASK_S)
+
+    async def _start_plugins(self, session: GuestSession) -> None:
+        """And see then which processes there are."""
+        await self._plugins.start(session, self._separator)
+        before = await self._steps.try_to("list the processes of its guest", session.processes(), ASK_S)
+        self._processes = ProcessFacts(before=None if before is None else tuple(map(_told_process, before)))
 
     async def _follow(self) -> None:
         """Until there is nothing more to wait for."""
@@ -215,17 +222,19 @@ class GuestRun:
                 self._steps.note(f"only the first {self._bounds.traffic_bytes} bytes of its traffic are kept")
 
     async def _collect_from_guest(self) -> None:
-        """In the order of worth; a guest that answers no more is asked for nothing else."""
+        """A guest that answers no more is asked for nothing else."""
         session = self._order.session
         try:
             if self._program is not None and not self._has_ended:
                 output = await self._steps.try_to("read its output", self._program.output(MAX_OUTPUT_BYTES + 1), ASK_S)
                 self._output = (output or b"")[:MAX_OUTPUT_BYTES], len(output or b"") <= MAX_OUTPUT_BYTES
-            await self._list_processes(session)
-            await self._plugins.end(session)
-            await self._files.collect(session, self._shelf)
+            await together(self._list_processes(session), self._collect_files(session))
         except GuestUnreachable as error:
             self._steps.note(f"not all of it was collected: {error.problem}")
+
+    async def _collect_files(self, session: GuestSession) -> None:
+        await self._plugins.end(session)
+        await self._files.collect(session, self._shelf)
 
     async def _list_processes(self, session: GuestSession) -> None:
         after = await self._steps.try_to("list the processes of its guest", session.processes(), ASK_S)

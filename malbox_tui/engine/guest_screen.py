@@ -56,16 +56,14 @@ class Screen:
         """
         if not self._is_worth_it():
             return False
-        noted = len(self._steps.notes)
         try:
-            picture = await self._steps.try_to("take a picture of its screen", self._picture(), PICTURE_S)
+            picture, problem = await self._steps.attempt("take a picture of its screen", self._picture(), PICTURE_S)
         except GuestUnreachable as error:
-            self._steps.note(f"could not take a picture of its screen: {error.problem}")
-            picture = None
+            picture, problem = None, f"could not take a picture of its screen: {error.problem}"
         if picture is None:
             self._failures += 1
-            if self._failures < MOST_FAILURES:
-                del self._steps.notes[noted:]
+            if self._failures >= MOST_FAILURES:
+                self._steps.note(problem)
             return False
         self._failures = 0
         digest = hashlib.sha256(picture.content).digest()

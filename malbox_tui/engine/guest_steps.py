@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable
-from typing import TypeVar
+from collections.abc import Awaitable, Coroutine
+from typing import Any, TypeVar
 
 from malbox_tui.engine import clock
 from malbox_tui.engine.tracker import was_cancelled
@@ -14,6 +14,16 @@ from malbox_tui.model.errors import GuestUnreachable, MachineError, MalboxError
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+
+async def together(*works: Coroutine[Any, Any, Any]) -> list[Any]:
+    """What each of `works` gives, all done at once. The first to fail ends the others, and its error is raised."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(work) for work in works]
+    except ExceptionGroup as failed:
+        raise failed.exceptions[0] from None
+    return [task.result() for task in tasks]
 
 
 class Steps:
@@ -28,29 +38,36 @@ class Steps:
 
         Raises `GuestUnreachable`: a guest that answers no more is asked for nothing else.
         """
+        given, problem = await self.attempt(what, work, within_s)
+        if problem:
+            self.note(problem)
+        return given
+
+    async def attempt(self, what: str, work: Awaitable[T], within_s: float) -> tuple[T | None, str]:
+        """As `try_to`; why it could not be had is not noted but given."""
         try:
             async with clock.within(within_s):
-                return await work
+                return await work, ""
         except GuestUnreachable:
             raise
         except MachineError as error:
-            self.note(f"could not {what}: {error.problem}")
+            problem = f"could not {what}: {error.problem}"
         except MalboxError as error:
-            self.note(f"could not {what}: {error}")
+            problem = f"could not {what}: {error}"
         except TimeoutError:
-            self.note(f"could not {what} within {within_s:g} s")
+            problem = f"could not {what} within {within_s:g} s"
         except asyncio.CancelledError as error:
             if was_cancelled():
                 raise
-            self._broke(what, error)
+            problem = self._broken(what, error)
         except Exception as error:  # noqa: BLE001 - an adapter's fault costs no more than what it was asked for
-            self._broke(what, error)
-        return None
+            problem = self._broken(what, error)
+        return None, problem.rstrip(".")
 
     def note(self, what: str) -> None:
         """Something is missing of what the run could have found."""
         self.notes.append(what.rstrip("."))
 
-    def _broke(self, what: str, error: BaseException) -> None:
+    def _broken(self, what: str, error: BaseException) -> str:
         log.error("an adapter of machine %s broke", self._machine, exc_info=error)
-        self.note(f"could not {what}: its adapter broke: {type(error).__name__}: {error}".rstrip(": "))
+        return f"could not {what}: its adapter broke: {type(error).__name__}: {error}".rstrip(": ")

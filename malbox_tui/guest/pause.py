@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterator
 
 _FIRST_S = 0.004
-_GROWTH = 1.6
+_GROWTH = 1.3
 
 
 async def pause(seconds: float) -> None:

@@ -66,6 +66,8 @@ class QgaSession:
         self._base = system.join(self._folder, f".{secrets.token_hex(8)}")
         self._word = secrets.token_hex(16).encode()
         self._handle: int | None = None
+        self._meeting = asyncio.Lock()
+        """The word is read by one at a time: all of them move the same place in the file."""
         self._boot = b""
         self._numbers = count(1)
         self._to_be_executable: list[str] = []
@@ -183,7 +185,8 @@ class QgaSession:
             if power is PowerState.PAUSED:
                 over_at = loop.time() + self._rejoin_s
             try:
-                await self._recognise()
+                async with self._meeting:
+                    await self._recognise()
             except ConversationOver:
                 raise
             except MachineError as lost:
@@ -210,8 +213,9 @@ class QgaSession:
     async def _meet(self) -> None:
         """Make sure that the guest is still the same."""
         self._check_open()
-        if self._handle is not None and not await self._knows_word(self._handle):
-            await self._recognise()
+        async with self._meeting:
+            if self._handle is not None and not await self._knows_word(self._handle):
+                await self._recognise()
 
     async def _knows_word(self, handle: int) -> bool:
         """Whether the agent has still the file open in which the word is kept."""
