@@ -19,7 +19,7 @@ from uuid import uuid4
 from cyclopts import Parameter
 
 from malbox_tui.cli.breakdown import first_cause
-from malbox_tui.cli.engine_door import QuietTeller
+from malbox_tui.cli.engine_door import QuietTeller, remedy_for
 from malbox_tui.cli.log_file import log_failed_threads, log_to_file
 from malbox_tui.cli.options import FLAG, GlobalOptions
 from malbox_tui.cli.output import tell
@@ -261,7 +261,7 @@ async def _hello(client: RemoteClient, where: str) -> tuple[str, ...]:
     try:
         health = await client.health()
     except Disconnected as error:
-        raise Disconnected(where, error.problem, remedy=_start_it("there")) from error
+        raise Disconnected(where, error.problem, remedy=remedy_for(error, _start_it("there"))) from error
     ours = version("malbox-tui")
     if health.version == ours:
         return ()

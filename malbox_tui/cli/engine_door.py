@@ -103,14 +103,21 @@ async def _answers(client: RemoteClient) -> bool:
     try:
         await client.health()
     except Disconnected as error:
-        if isinstance(_root_cause(error), _NOBODY):
+        if _comes_of(error, _NOBODY):
             return False
-        raise Disconnected(error.where, error.problem, remedy="Look what holds it up, or try again later.") from error
+        raise Disconnected(error.where, error.problem, remedy=remedy_for(error)) from error
     return True
 
 
-def _root_cause(error: BaseException) -> BaseException:
-    return error if error.__cause__ is None else _root_cause(error.__cause__)
+def remedy_for(error: Disconnected, start: str = "") -> str:
+    """What to do about an engine that could not be asked; `start` where there is none. Empty: nothing is known that helps."""
+    if _comes_of(error, (TimeoutError,)):
+        return "Look what holds it up, or try again later."
+    return start if _comes_of(error, _NOBODY) else ""
+
+
+def _comes_of(error: BaseException | None, kinds: tuple[type[BaseException], ...]) -> bool:
+    return error is not None and (isinstance(error, kinds) or _comes_of(error.__cause__, kinds))
 
 
 @asynccontextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,6 +17,8 @@ import pytest
 
 from malbox_tui.cli.attach import _hello
 from malbox_tui.engine.clock import SystemClock
+from malbox_tui.model.errors import Disconnected
+from malbox_tui.remote import client as remote_client
 from malbox_tui.remote.client import RemoteClient, SocketWay
 from tests.cli.service_rig import Serving
 from tests.cli.terminal_rig import Terminal, made, malbox
@@ -105,6 +108,19 @@ def test_what_there_is_nothing_to_attach_to_is_told_before_the_screen(data: Path
         assert terminal.ended() == 2
         assert sentence in terminal.shown
         terminal.assert_untouched()
+
+
+async def test_of_an_engine_that_hangs_it_is_not_said_that_there_is_none(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote_client, "HELLO_S", 0.05)
+    path = data / "control.sock"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen()
+        client = RemoteClient(SocketWay(str(path)), SystemClock())
+        with pytest.raises(Disconnected, match=r"no answer came within 0\.05 s\. Look what holds it up"):
+            await _hello(client, "sbx-01")
+    with pytest.raises(Disconnected, match=r"the engine was ended\. `malbox-tui serve` there starts an engine"):
+        await _hello(client, "sbx-01")
 
 
 def test_a_signal_ends_the_console_alone(service: Serving, data: Path) -> None:
