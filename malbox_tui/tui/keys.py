@@ -254,6 +254,9 @@ GROUPS: tuple[tuple[str, tuple[Key, ...]], ...] = (
 YIELDING = (
     "screen.machines",
     "title(-1)",
+    "title(1)",
+    "screen.export",
+    "app.show_sample",
     "app.pause",
     "app.retry_task",
     "app.edit_machine",
@@ -263,8 +266,11 @@ YIELDING = (
     "app.show_machine",
     "app.open_machines_task",
     "app.probe_machine",
+    "screen.report",
     "app.cancel_task",
     "app.add_samples",
+    "app.tag_sample",
+    "app.note_sample",
 )
 """Actions whose keys the bottom line does without where there is little room, the first one first."""
 

@@ -11,7 +11,9 @@ from malbox_tui.model.task import TaskState
 from malbox_tui.tui import keys
 from malbox_tui.tui.app import MalboxApp
 from malbox_tui.tui.screens.dialogs import Help, Question
+from malbox_tui.tui.screens.report import ReportScreen
 from malbox_tui.tui.screens.task import TaskScreen
+from malbox_tui.tui.widgets.report_view import ReportView
 from tests.tui.playing import played, until
 from tests.tui.scripted import ScriptedClient, record, surroundings, worker
 
@@ -187,11 +189,12 @@ async def test_help_names_every_key_and_every_key_has_an_action() -> None:
         await pilot.press("question_mark")
         assert isinstance(app.screen, Help)
         await pilot.press("escape")
-        for _, group in keys.GROUPS:
+        screens = {"One task": TaskScreen, "Reports": ReportScreen}
+        for title, group in keys.GROUPS:
             for key in group:
                 namespace, _, name = key.action.partition("(")[0].rpartition(".")
-                screen = TaskScreen if group is keys.TASK_SCREEN else app.dashboard
-                owner = {"app": app, "screen": screen, "": app.dashboard.tasks}[namespace]
+                screen = screens.get(title, app.dashboard)
+                owner = {"app": app, "screen": screen, "": ReportView if title == "Reports" else app.dashboard.tasks}[namespace]
                 assert hasattr(owner, f"action_{name}"), key.id
 
     await played(play)

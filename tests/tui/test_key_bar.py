@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from malbox_tui.tui.app import MalboxApp
-from malbox_tui.tui.keys import DASHBOARD, EVERYWHERE, MACHINE_SCREEN, MACHINES, TASK_SCREEN, YIELDING
+from malbox_tui.tui.keys import DASHBOARD, EVERYWHERE, GROUPS, YIELDING
 from malbox_tui.tui.widgets.key_bar import KeyBar
 from tests.golden.fleet import fleet
 from tests.tui.scripted import surroundings
@@ -73,13 +73,12 @@ async def test_keys_that_would_stand_as_they_do_are_not_made_again() -> None:
 
 
 def test_help_and_quit_and_the_way_back_never_yield() -> None:
-    bound = {
-        key.action for group in (DASHBOARD, MACHINES, EVERYWHERE, TASK_SCREEN, MACHINE_SCREEN) for key in group if key.footer
-    }
+    bound = {key.action for _, group in GROUPS for key in group if key.footer}
     assert bound - set(YIELDING) == {
         "app.help",
         "app.quit",
         "app.back",
+        "screen.back",
         "app.disable_machine",
         "app.enable_machine",
     }
