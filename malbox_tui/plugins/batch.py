@@ -110,11 +110,11 @@ def _do_nothing() -> None:
 async def _work(seat: Seat, piece: Sequence[Part]) -> None:
     if len(_waiting(piece)) > 1 and await _takes_batches(seat, piece) and len(_waiting(piece)) > 1:
         await Together(seat, _waiting(piece)).run()
+        await seat.after_task()
     for part in piece:
         if not part.is_over:
             await run_alone(seat, part)
             await seat.after_task()
-    await seat.after_task()
 
 
 def _waiting(parts: Sequence[Part]) -> list[Part]:

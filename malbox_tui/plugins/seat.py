@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,9 @@ READY_TIMEOUT_S = 60.0
 
 STOP_TIMEOUT_S = 1.0
 """How long `on_stop` may take."""
+
+_MOST_SEEN = 1000
+"""Of the processes that belong to one: there may be many."""
 
 _FULL_SCRATCH_PARTS = 64
 """A scratch with less than this part of it free is full: the next write would tell."""
@@ -80,6 +84,8 @@ class Seat:
         """Given to the process so far."""
         self._family: frozenset[int] = frozenset()
         """What belonged to the process when it was ready."""
+        self._seen: tuple[int, ...] = ()
+        """What belonged to it after its last turn."""
         self._on_close: Callable[[], None] | None = None
         self._size_when_ready = Size()
         self._lost = False
@@ -204,7 +210,8 @@ class Seat:
     async def clear_up(self) -> None:
         """After a turn: a process is ended that started others in it which are still there. They would take from the next task what is
         its own, and could read it; those that were there when the plugin said that it is ready belong to it."""
-        if self._process is not None and any(pid not in self._family for pid in self._process.family()):
+        self._seen = () if self._process is None else tuple(islice(self._process.family(), _MOST_SEEN))
+        if not self._family.issuperset(self._seen):
             await self.kill()
 
     async def close(self) -> None:
@@ -238,7 +245,7 @@ class Seat:
     def _is_at_its_limit(self) -> bool:
         if self._process is None:
             return False
-        return size_of(self._process.family()).is_near(self._work.limits, self._size_when_ready)
+        return size_of(self._seen).is_near(self._work.limits, self._size_when_ready)
 
     def _full_scratch(self) -> tuple[str, ...]:
         free_bytes = None if self._process is None else self._process.scratch_free_bytes()
