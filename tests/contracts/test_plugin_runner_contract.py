@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from malbox_tui.model.errors import PluginUnavailable, StoreFull
-from malbox_tui.model.events import PluginResultAvailable, PluginStarted, PluginStopped
+from malbox_tui.model.events import ConfigReloaded, PluginResultAvailable, PluginStarted, PluginStopped
 from malbox_tui.model.limits import ResourceLimits
 from malbox_tui.model.report import Classification, PluginStatus
 from malbox_tui.ports import Findings, PluginJob
@@ -214,3 +214,25 @@ async def test_what_was_collected_is_told_by_its_name_and_its_results_lie_apart_
     assert len({reference.path for reference in references}) == 3
     for reference in references:
         assert len(await rig.results.read(reference, 10**6)) == reference.size_bytes
+
+
+@on_every_runner
+async def test_plugins_that_are_read_again_run_as_before_and_the_plan_has_all_of_them(rig: PluginRig) -> None:
+    planned = {step.plugin for step in rig.runner.plan.steps}
+    read = await rig.runner.reload()
+    assert {plugin.name for plugin in read.plugins} == planned == {step.plugin for step in rig.runner.plan.steps}
+    assert (tuple(read.changes), tuple(rig.runner.troubles)) == ((), ())
+    bench = await rig.runner.acquire()
+    rig.lay_out(bench, b"content")
+    assert statuses(await rig.run(bench, (JUDGES,))) == {JUDGES: PluginStatus.COMPLETED}
+
+
+@on_every_runner
+async def test_news_is_passed_on_and_plugins_are_watched_until_that_is_cancelled(rig: PluginRig) -> None:
+    for news in (ConfigReloaded(), PluginStarted(task_id=1, plugin="nobody")):
+        rig.runner.tell(news)
+    async with asyncio.TaskGroup() as group:
+        watching = group.create_task(rig.runner.watch())
+        await asyncio.sleep(0)  # noqa: TID251 - one step of the loop
+        watching.cancel()
+    assert watching.cancelled()
