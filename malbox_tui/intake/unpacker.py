@@ -45,7 +45,7 @@ class ConfinedUnpacker:
         """As `Unpacker.unpack`."""
         tried = tuple(dict.fromkeys((*passwords, *COMMON_PASSWORDS, *self._passwords)))
         try:
-            folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="unpacking-", dir=self._folder))
+            folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="malbox-unpacking-", dir=self._folder))
         except OSError as exc:
             for found in _no_room((), exc):
                 yield found
