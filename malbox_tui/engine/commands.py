@@ -298,7 +298,7 @@ class CommandDesk:
         try:
             return CommandOutcome(done=True, message=await self._reload_plugins())
         except (ManifestError, ConfigError, PluginUnavailable) as error:
-            raise RefusedCommand(f"{error} Nothing was changed.") from error
+            raise RefusedCommand(f"{str(error).rstrip('.')}. Nothing was changed.") from error
 
     async def _shut_down(self, action: Shutdown, _actor: str) -> CommandOutcome:
         if action.within_s is not None and not 0 <= action.within_s < math.inf:

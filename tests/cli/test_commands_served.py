@@ -14,6 +14,7 @@ import pytest
 
 from tests.cli.command_line import CommandLine
 from tests.cli.service_rig import PATIENCE_S, Serving
+from tests.confine.rig import write_plugin
 
 pytestmark = pytest.mark.slow
 
@@ -177,3 +178,15 @@ def test_waiting_can_be_given_up_and_the_tasks_stay(malbox: CommandLine, service
         _, told = waiting.communicate(timeout=PATIENCE_S)
     assert (waiting.returncode, "Interrupted: what was handed in until then stays" in told) == (1, True)
     assert malbox.states() == {1: "pending"}
+
+
+def test_plugins_are_read_again_by_command(malbox: CommandLine, service: Serving) -> None:
+    write_plugin(malbox.data / "plugins", "pass", "mine")
+    said = malbox("plugin", "reload")
+    assert said.code == 0
+    assert said.out.startswith("The plugins were read again: mine 1.2.3 was added.")
+    (malbox.data / "plugins" / "mine" / "plugin.toml").write_text("[plugin]\nname = 1\n")
+    (refused,) = malbox("plugin", "reload", "--json").records
+    assert not refused["done"]
+    assert "mine/plugin.toml: plugin.name: expected `str`, got `int`. Nothing was changed." in refused["message"]
+    assert malbox("actions", "--json").records[0]["action"] == {"command": "ReloadPlugins"}
