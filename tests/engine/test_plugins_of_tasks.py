@@ -1,4 +1,4 @@
-"""What the engine makes of the plan of its plugins: what is told of it, which plugins a task can't do without, and reading them again."""
+"""What the engine makes of the plan of its plugins: what is told, which plugins a task can't do without, and reading them again."""
 
 from __future__ import annotations
 
