@@ -27,6 +27,7 @@ async def identify(seat: Seat, sample_name: str) -> Identification | None:
         await turn.work(lambda: _attempt(seat, turn, sample_name, Hearing(quiet, job, seat.plugin.name, tray)))
         seat.take_output()
         await seat.clear_up()
+        await seat.after_task()
     except BaseException:
         await seat.kill()
         raise

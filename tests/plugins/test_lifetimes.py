@@ -69,6 +69,16 @@ async def test_a_process_lives_as_long_as_its_state_says(state: str, scope: str,
         assert await counts(subject, "static", "static", "archive", "static") == {"subject": counted}
 
 
+async def test_an_ephemeral_plugin_that_told_a_kind_before_the_run_is_fresh_for_the_run(tmp_path: Path) -> None:
+    write_in_state(tmp_path / "plugins", "ephemeral", "file-type")
+    async with rig(tmp_path) as subject:
+        bench = await subject.runner.acquire()
+        (bench.inbox / "sample").write_bytes(b"sample")
+        assert await bench.identify("sample") is None
+        await subject.runner.release(bench)
+        assert await counts(subject, "static") == {"file-type": [b"1"]}
+
+
 async def test_plugins_that_share_a_scope_begin_it_together(tmp_path: Path) -> None:
     write_in_state(tmp_path / "plugins", "scoped", "a", '[scope]\nplugins = ["b"]\ntask_types = ["static"]\n')
     write_in_state(tmp_path / "plugins", "scoped", "b", '[scope]\nplugins = ["a"]\ntask_types = ["static", "archive"]\n')
