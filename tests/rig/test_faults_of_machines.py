@@ -100,8 +100,7 @@ def test_a_machine_that_loses_its_snapshot_is_missing_until_that_is_made_again_a
 
 def test_two_tasks_for_one_machine_run_one_after_the_other(station: Station) -> None:
     numbers = station.submit_many(["sleep 2", "sleep 2 # another"], *ON_FIRST)
-    for number in numbers:
-        assert station.until_ended(number)["state"] == "completed"
+    assert [task["state"] for task in station.until_all_ended(numbers)] == ["completed", "completed"]
     held = [number for number in holders(station.told)["lin-1"] if number in numbers]
     assert sorted(held) == numbers
 
@@ -109,11 +108,10 @@ def test_two_tasks_for_one_machine_run_one_after_the_other(station: Station) -> 
 def test_many_tasks_never_share_one_of_two_machines_and_a_fork_bomb_takes_neither_down(station: Station) -> None:
     bomb = station.submit(FORK_BOMB, "--timeout", "5")
     numbers = station.submit_many([f"exit 0 # {number}" for number in range(MANY)])
-    for number in numbers:
-        task = station.until_ended(number)
+    tasks = station.until_all_ended([bomb, *numbers])
+    for task in tasks[1:]:
         assert (task["state"], task["ended_by"]) == ("completed", "finished"), told(task)
-    task = station.until_ended(bomb)
-    assert task["state"] in ("timed_out", "failed"), told(task)
+    assert tasks[0]["state"] in ("timed_out", "failed"), told(tasks[0])
     held = holders(station.told)
     assert sorted(number for each in held.values() for number in each if number >= bomb) == [bomb, *numbers]
     for machine in ("lin-1", "lin-2"):

@@ -117,8 +117,15 @@ class Station:
 
     def until_ended(self, number: int) -> Record:
         """A task that has ended, as it is stored."""
-        self.until(lambda told: any(_has_ended(event, number) for event in told), f"task {number} has not ended")
+        self._until_end_of(number)
         return self.task(number)
+
+    def until_all_ended(self, numbers: Sequence[int]) -> list[Record]:
+        """Tasks that have ended, as they are stored."""
+        for number in numbers:
+            self._until_end_of(number)
+        stored = {task["id"]: task for task in self.malbox.tasks()}
+        return [stored[number] for number in numbers]
 
     def until_machine(self, machine: str, state: str) -> Record:
         """Returns when the last that was told of a machine is this state."""
@@ -135,6 +142,9 @@ class Station:
         with self._news:
             has_ended = self._news.wait_for(lambda: any(_has_ended(event, number) for event in self.told), seconds)
         assert not has_ended, self.told[-5:]
+
+    def _until_end_of(self, number: int) -> None:
+        self.until(lambda told: any(_has_ended(event, number) for event in told), f"task {number} has not ended")
 
     def _follow(self, following: subprocess.Popen[bytes], told: list[Record]) -> None:
         assert following.stdout is not None
