@@ -282,6 +282,22 @@ def test_one_bad_snapshot_never_empties_the_pool() -> None:
     with_engine(test, machines=[spec("m1"), spec("m2", tags=("spare",))], machinery=MachinerySettings(start_timeout_s=20.0))
 
 
+def test_fifty_tasks_are_served_by_two_of_three_machines_when_the_third_always_fails() -> None:
+    async def test(rig: EngineRig) -> None:
+        rig.world.faults.inject(Fault.REVERT_FAILS, "m1", ALWAYS)
+        rig.world.faults.inject(Fault.GUEST_NEVER_UP, "m1", ALWAYS)
+        for number in range(50):
+            await rig.add(f"sample {number}", requires=LINUX)
+        tasks = await rig.all_final(within_s=5000.0)
+        assert states(tasks) == [T.COMPLETED] * 50
+        assert {task.machine for task in tasks.values()} == {"m2", "m3"}
+        assert (await rig.machine("m1")).state in (M.QUARANTINED, M.REVERTING)
+
+    machines = [spec("m1"), spec("m2"), spec("m3")]
+    rig = with_engine(test, machines=machines, machinery=MachinerySettings(start_timeout_s=20.0), min_workers=4)
+    assert rig.runner.most_at_once <= 2, "no two share a machine"
+
+
 def test_one_bad_sample_never_empties_the_pool() -> None:
     """Whatever it does to its guest, what it did is taken back, and no machine is held to it."""
 
