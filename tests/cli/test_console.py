@@ -194,15 +194,6 @@ def test_a_missing_path_beside_one_that_is_there_is_refused_on_the_screen(data: 
         assert left(terminal) == 0
 
 
-def test_a_folder_in_use_is_said_before_the_screen_is_touched(data: Path) -> None:
-    with Terminal(malbox(data)) as first:
-        first.until(EMPTY)
-        with Terminal(malbox(data)) as second:
-            assert second.ended() == 2
-            assert str(first.process.pid) in second.shown
-            second.assert_untouched()
-
-
 def test_a_wrong_configuration_is_said_before_the_screen_is_touched(data: Path) -> None:
     (data / "config.toml").write_text("[general]\nmax_worker = 1\n")
     with Terminal(malbox(data)) as terminal:
