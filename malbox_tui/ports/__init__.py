@@ -1,0 +1,84 @@
+"""What the engine needs of the world, and what the world may ask of the engine. Each port is a contract; each adapter passes
+its contract suite (`tests/contracts/`). They stand in this package, so that all that crosses a boundary is read in one place.
+
+Every call may raise `MalboxError`s; which, is said at the call. Cancelling a call leaves what is said there, else nothing.
+"""
+
+from malbox_tui.ports.books import ActionBook, LimitsStore, MachineBook, MarkBook
+from malbox_tui.ports.clock import Clock
+from malbox_tui.ports.doors import Attachment, Away, Client
+from malbox_tui.ports.intake import ArchiveMember, Dropped, Intake, Unpacker
+from malbox_tui.ports.machines import (
+    AgentLine,
+    GuestChannel,
+    GuestEnd,
+    GuestExit,
+    GuestFile,
+    GuestMark,
+    GuestPlugin,
+    GuestProcess,
+    GuestProgram,
+    GuestSession,
+    MachineCapture,
+    MachineProvider,
+    Machinery,
+)
+from malbox_tui.ports.plugins import (
+    BatchMember,
+    Findings,
+    PluginBench,
+    PluginInfo,
+    PluginJob,
+    PluginRunner,
+    PluginsRead,
+    StopSignal,
+)
+from malbox_tui.ports.samples import Quarantine, ResultStore, ResultWriter, StoredContent
+from malbox_tui.ports.store import Added, Change, ClaimRequest, NewTask, PendingEntry, Store, StoreIdentity
+
+__all__ = [
+    "ActionBook",
+    "Added",
+    "AgentLine",
+    "ArchiveMember",
+    "Attachment",
+    "Away",
+    "BatchMember",
+    "Change",
+    "ClaimRequest",
+    "Client",
+    "Clock",
+    "Dropped",
+    "Findings",
+    "GuestChannel",
+    "GuestEnd",
+    "GuestExit",
+    "GuestFile",
+    "GuestMark",
+    "GuestPlugin",
+    "GuestProcess",
+    "GuestProgram",
+    "GuestSession",
+    "Intake",
+    "LimitsStore",
+    "MachineBook",
+    "MachineCapture",
+    "MachineProvider",
+    "Machinery",
+    "MarkBook",
+    "NewTask",
+    "PendingEntry",
+    "PluginBench",
+    "PluginInfo",
+    "PluginJob",
+    "PluginRunner",
+    "PluginsRead",
+    "Quarantine",
+    "ResultStore",
+    "ResultWriter",
+    "StopSignal",
+    "Store",
+    "StoreIdentity",
+    "StoredContent",
+    "Unpacker",
+]

@@ -1,0 +1,46 @@
+"""What is changed while the engine runs and outlives it: limits, machines, marks, and who did what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from malbox_tui.model.actions import ActionRecord
+from malbox_tui.model.machine import MachineSpec
+from malbox_tui.ports.machines import GuestMark
+
+
+class ActionBook(Protocol):
+    """The log of actions: what a store keeps of each `ActionTaken` that `Store.note` gives it, in the same commit, for good."""
+
+    async def actions(self, before: int | None, limit: int) -> Sequence[ActionRecord]:
+        """At most `limit` records with a number below `before` (None: the latest of all), the latest first. Raises `StoreError`."""
+        ...
+
+
+class MachineBook(Protocol):
+    """Keeps machines that were added, edited or removed while the engine ran for the next start, apart from the operator's file."""
+
+    async def save(self, machines: Sequence[MachineSpec]) -> str:
+        """Keep all machines as they are now; returns where, for a person. Raises `StoreError`, with nothing changed."""
+        ...
+
+
+class MarkBook(Protocol):
+    """Keeps the marks that were left in guests, so that the engine that comes next proves its first reverts, too."""
+
+    async def kept(self, machine: MachineSpec) -> GuestMark | None:
+        """The mark that was kept last for this machine, reverted to this snapshot; None: there is none, or it can't be read."""
+        ...
+
+    async def keep(self, machine: MachineSpec, mark: GuestMark) -> None:
+        """Keep a mark in place of the one before. Raises `StoreError`, with the one before kept."""
+        ...
+
+
+class LimitsStore(Protocol):
+    """Keeps min and max of worker groups for the next start, apart from the operator's configuration file."""
+
+    async def save(self, limits: Mapping[str, tuple[int, int]]) -> str:
+        """Keep (min, max) by group; returns where, for a person. Raises `StoreError`, with nothing changed."""
+        ...
