@@ -37,6 +37,7 @@ from malbox_tui.engine.outcome import (
 from malbox_tui.engine.place import Place
 from malbox_tui.engine.planning import known_kind, planned, required_by, told_of_sample
 from malbox_tui.engine.store_health import StoreHealth
+from malbox_tui.engine.together import together
 from malbox_tui.engine.tracker import TaskTracker
 from malbox_tui.model.due import TimeLimit
 from malbox_tui.model.errors import (
@@ -240,12 +241,7 @@ class Executor:
         order = self._order(attempt, attempt.lease, attempt.launch, place, job)
         guest = GuestRun(order, self._stores.results, self._guest_times, self._guest_bounds)
         there = self._in_guest(guest, attempt, place)
-        try:
-            async with asyncio.TaskGroup() as sides:
-                running_here, running_there = sides.create_task(here), sides.create_task(there)
-        except BaseExceptionGroup as failures:
-            raise failures.exceptions[0] from failures
-        found, in_guest = running_here.result(), running_there.result()
+        found, in_guest = await together(here, there)
         findings = found or Findings(())
         if in_guest is None:
             return findings, Happened(findings.runs, time.reached, is_cut=True, doing=f"running: {guest.doing}")

@@ -30,7 +30,8 @@ from malbox_tui.engine.guest_plugins import GuestPlugins
 from malbox_tui.engine.guest_report import MEMORY_RESULT, NETWORK_RESULT, ProcessFacts, Seen, report_of
 from malbox_tui.engine.guest_screen import Screen
 from malbox_tui.engine.guest_shelf import Shelf, as_text, plain_text
-from malbox_tui.engine.guest_steps import Steps, together
+from malbox_tui.engine.guest_steps import Steps
+from malbox_tui.engine.together import together
 from malbox_tui.engine.tracker import was_cancelled
 from malbox_tui.model.errors import GuestRefused, GuestUnreachable, MachineError, StoreError
 from malbox_tui.model.events import ScreenshotTaken

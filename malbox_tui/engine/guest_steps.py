@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Coroutine
-from typing import Any, TypeVar
+from collections.abc import Awaitable
+from typing import TypeVar
 
 from malbox_tui.engine import clock
 from malbox_tui.engine.tracker import was_cancelled
@@ -14,16 +14,6 @@ from malbox_tui.model.errors import GuestUnreachable, MachineError, MalboxError
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-
-
-async def together(*works: Coroutine[Any, Any, Any]) -> list[Any]:
-    """What each of `works` gives, all done at once. The first to fail ends the others, and its error is raised."""
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(work) for work in works]
-    except ExceptionGroup as failed:
-        raise failed.exceptions[0] from None
-    return [task.result() for task in tasks]
 
 
 class Steps:
