@@ -75,10 +75,7 @@ def _taken(table: str, live: set[str], before: Any, after: Any) -> Any:
 def _tables(settings: Settings) -> Any:
     """Nested tables, those of lists under their names."""
     tables = msgspec.to_builtins(settings)
-    return {
-        key: {entry[_NAMES[key]]: entry for entry in value} if key in _NAMES else value
-        for key, value in tables.items()
-    }
+    return {key: {entry[_NAMES[key]]: entry for entry in value} if key in _NAMES else value for key, value in tables.items()}
 
 
 def _differences(key: str, before: Any, after: Any) -> Iterator[Change]:

@@ -100,7 +100,7 @@ class WatchedFolder:
         self._submit = submit
         self._opener = opener
         self._taken = taken
-        self._max_sample_bytes = max_sample_bytes
+        self.max_sample_bytes = max_sample_bytes
         self._tell = tell
         self._own_root = own_root
         self._path = os.fsencode(settings.path)
@@ -204,7 +204,7 @@ class WatchedFolder:
         batch = Batch([found for found in files if found.path not in written], self._path)
         if not batch.takings:
             return
-        source = SingleFiles(root, self._path, self._max_sample_bytes)
+        source = SingleFiles(root, self._path, self.max_sample_bytes)
         try:
             await self._submit(batch.offers(source, self._opener(source)), self.settings.submission(), batch.note)
         finally:
