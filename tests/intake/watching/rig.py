@@ -13,7 +13,7 @@ from malbox_tui.intake.archive_intake import ArchiveIntake
 from malbox_tui.intake.watching.taken import TakenFiles
 from malbox_tui.intake.watching.watched_folder import WatchedFolder
 from malbox_tui.model.archive import ArchiveChoice
-from malbox_tui.model.errors import RefusedContent
+from malbox_tui.model.errors import EngineStopped, RefusedContent
 from malbox_tui.model.submission import Accepted, Account, Duplicate, Offer, Receipt, Refusal, Refused, SubmissionOptions
 from malbox_tui.model.task import TaskState
 from malbox_tui.ports import Intake, Unpacker
@@ -22,7 +22,11 @@ SETTLE_S = 2.0
 
 
 class Desk:
-    """Takes offers as an engine does. `refuses`: why everything is refused; `on_offer` is called before each content is read."""
+    """Takes offers as an engine does.
+
+    `refuses`: why everything is refused; `on_offer` is called before each content is read; `ends_after` so many receipts of one
+    submission the engine ends.
+    """
 
     def __init__(self) -> None:
         self.contents: dict[bytes, bytes] = {}
@@ -30,6 +34,7 @@ class Desk:
         self.options: list[SubmissionOptions] = []
         self.refuses: Refusal | None = None
         self.on_offer: Callable[[], None] = lambda: None
+        self.ends_after: int | None = None
         self.receipts: list[Receipt] = []
         self._known: dict[str, int] = {}
 
@@ -39,6 +44,8 @@ class Desk:
         self.options.append(options)
         receipts = []
         async for offer in offers:
+            if len(receipts) == self.ends_after:
+                raise EngineStopped
             receipts.append(await self._receipt(offer, options))
             if on_receipt is not None:
                 on_receipt(receipts[-1])
