@@ -52,11 +52,13 @@ class Signature(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One thing in the folder that is none itself; `path` is relative to the watched one."""
+    """One thing in the folder that is none itself; `path` is relative to the watched one, `waits` that its partial download lies beside
+    it."""
 
     path: bytes
     signature: Signature
     mode: int
+    waits: bool = False
 
     @property
     def is_file(self) -> bool:
@@ -110,7 +112,7 @@ def things_in(root: int, scope: Scope, tally: Tally) -> Iterator[Found]:
             except OSError:
                 continue  # It has just gone.
             if not stat.S_ISDIR(found.st_mode):
-                yield Found(path, Signature.of(found), found.st_mode)
+                yield Found(path, Signature.of(found), found.st_mode, name in folder.unfinished)
             elif scope.recursive and not (len(stack) == 1 and name in scope.passed_over):
                 _enter(stack, name, scope, tally)
     finally:
@@ -138,12 +140,14 @@ class _Folder:
     prefix: bytes
     descriptor: int
     entries: list[os.DirEntry[str]] = field(default_factory=list)
+    unfinished: set[bytes] = field(default_factory=set)
+    """Names beside which partial downloads lie."""
 
     def read(self, tally: Tally) -> None:
         with os.scandir(self.descriptor) as listing:
             entries = list(listing)
-        unfinished = {_without_suffix(name) for name in (os.fsencode(entry.name) for entry in entries) if _is_partial(name)}
-        self.entries = [entry for entry in entries if not _waits(os.fsencode(entry.name), unfinished)]
+        self.unfinished = {_without_suffix(name) for name in (os.fsencode(entry.name) for entry in entries) if _is_partial(name)}
+        self.entries = [entry for entry in entries if not _waits(os.fsencode(entry.name))]
         self.entries.sort(key=lambda entry: os.fsencode(entry.name), reverse=True)
         tally.waiting += len(entries) - len(self.entries)
 
@@ -172,8 +176,8 @@ def _enter(stack: list[_Folder], name: bytes, scope: Scope, tally: Tally) -> Non
     stack.append(folder)
 
 
-def _waits(name: bytes, unfinished: Collection[bytes]) -> bool:
-    return name.startswith(b".") or _is_partial(name) or name in unfinished
+def _waits(name: bytes) -> bool:
+    return name.startswith(b".") or _is_partial(name)
 
 
 def _is_partial(name: bytes) -> bool:

@@ -143,6 +143,9 @@ class WatchedFolder:
             if mark in self._taken:
                 present.add(mark)
                 continue
+            if found.waits:
+                look.tally.waiting += 1
+                continue
             if not found.is_file:
                 look.others.append(found)
                 continue

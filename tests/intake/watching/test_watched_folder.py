@@ -112,6 +112,18 @@ async def test_a_file_waits_for_the_partial_download_beside_it(tmp_path: Path) -
     assert rig.taken == {b"setup.exe": b"half"}
 
 
+async def test_a_file_that_was_taken_is_not_forgotten_while_a_partial_download_lies_beside_it(tmp_path: Path) -> None:
+    rig = scene(tmp_path)
+    (rig.folder / "a").write_bytes(b"one")
+    rig.watch()
+    await rig.settle()
+    (rig.folder / "a.part").write_bytes(b"")
+    await rig.after(1)
+    (rig.folder / "a.part").unlink()
+    await rig.settle()
+    assert len(rig.desk.receipts) == 1
+
+
 async def test_folders_below_are_looked_into_when_that_is_asked(tmp_path: Path) -> None:
     rig = scene(tmp_path)
     (rig.folder / "sub" / "deep").mkdir(parents=True)
