@@ -14,7 +14,6 @@ DEBOUNCE_MS = 100
 """Changes that follow each other faster are one hint."""
 STEP_MS = 20
 """How often it is looked whether more came, or the end."""
-CLOSING_S = 2.0
 
 
 class FolderHints:
@@ -37,10 +36,6 @@ class FolderHints:
     def close(self) -> None:
         """End it; returns at once."""
         self._ended.set()
-
-    def join(self) -> None:
-        """Wait until it has ended, with a bound."""
-        self._thread.join(CLOSING_S)
 
     def _live(self) -> None:
         changes = watch(

@@ -12,19 +12,19 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from malbox_tui.config.watching import Afterwards, WatchSettings
 from malbox_tui.intake.regular_file import link_reason
-from malbox_tui.intake.watching import writers
 from malbox_tui.intake.watching.batch import Batch, Opener, SingleFiles, Taking
 from malbox_tui.intake.watching.looking import FOLDER_FLAGS, Found, OpenFolder, Scope, Signature, Tally, parent_of, things_in
 from malbox_tui.intake.watching.putting_away import DONE, REFUSED, NotTheFile, move_away, remove
 from malbox_tui.intake.watching.standing import Standing, Tell
 from malbox_tui.intake.watching.taken import TakenFiles
+from malbox_tui.intake.watching.writers import being_written
 from malbox_tui.model.sample import escape
 from malbox_tui.model.submission import Accepted, Duplicate, Offer, Receipt, SubmissionOptions
 
@@ -201,7 +201,7 @@ class WatchedFolder:
     # --- taking ------------------------------------------------------------------------------------------------------------------
 
     async def _take(self, root: OpenFolder, look: _Look, files: Sequence[Found]) -> None:
-        written = await asyncio.to_thread(_being_written, root, files)
+        written = await asyncio.to_thread(being_written, root, files)
         for path in written:
             self._put_off(path, WRITTEN_AGAIN_S, look)
         batch = Batch([found for found in files if found.path not in written], self._path)
@@ -285,34 +285,6 @@ class WatchedFolder:
             self.standing.trouble("memory", problem)
         else:
             self.standing.well("memory")
-
-
-def _being_written(root: OpenFolder, files: Iterable[Found]) -> set[bytes]:
-    """Paths of those that somebody has open for writing."""
-    written: set[bytes] = set()
-    unknown: list[Found] = []
-    for found in files:
-        told = _by_lease(root, found)
-        if told:
-            written.add(found.path)
-        elif told is None:
-            unknown.append(found)
-    open_ones = writers.by_processes({found.identity for found in unknown})
-    return written | {found.path for found in unknown if found.identity in open_ones}
-
-
-def _by_lease(root: OpenFolder, found: Found) -> bool | None:
-    try:
-        with parent_of(found.path, root.descriptor) as (folder, name):
-            if not stat.S_ISREG(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
-                return False
-            descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY, dir_fd=folder)
-    except OSError:
-        return None
-    try:
-        return writers.by_lease(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _why_refused(taking: Taking) -> str:

@@ -10,11 +10,28 @@ from __future__ import annotations
 import fcntl
 import os
 import signal
-from collections.abc import Collection, Iterator
+import stat
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from malbox_tui.intake.watching.looking import Found, OpenFolder, parent_of
+
 PROCESSES = Path("/proc")
+
+
+def being_written(root: OpenFolder, files: Iterable[Found]) -> set[bytes]:
+    """Paths of those that somebody has open for writing."""
+    written: set[bytes] = set()
+    unknown: list[Found] = []
+    for found in files:
+        told = _lease_tells(root, found)
+        if told:
+            written.add(found.path)
+        elif told is None:
+            unknown.append(found)
+    open_ones = by_processes({found.identity for found in unknown})
+    return written | {found.path for found in unknown if found.identity in open_ones}
 
 
 def by_lease(descriptor: int) -> bool | None:
@@ -61,3 +78,17 @@ def _is_for_writing(description: Path) -> bool:
         if word == "flags":
             return int(value, 8) & os.O_ACCMODE != os.O_RDONLY
     return False
+
+
+def _lease_tells(root: OpenFolder, found: Found) -> bool | None:
+    try:
+        with parent_of(found.path, root.descriptor) as (folder, name):
+            if not stat.S_ISREG(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+                return False
+            descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY, dir_fd=folder)
+    except OSError:
+        return None
+    try:
+        return by_lease(descriptor)
+    finally:
+        os.close(descriptor)

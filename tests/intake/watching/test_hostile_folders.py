@@ -2,6 +2,8 @@
 
 import os
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -249,3 +251,26 @@ def test_a_lease_tells_who_writes(tmp_path: Path) -> None:
         assert writers.by_lease(reader.fileno()) is False
     with Path(os.devnull).open("rb") as device:
         assert writers.by_lease(device.fileno()) is None
+
+
+async def test_where_no_lease_tells_a_writer_is_found_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writers, "by_lease", lambda descriptor: None)
+    rig = scene(tmp_path)
+    rig.watch()
+    (rig.folder / "other").write_bytes(b"two")
+    with (rig.folder / "a").open("wb", buffering=0) as file:
+        file.write(b"half")
+        await rig.settle()
+        assert rig.taken == {b"other": b"two"}
+    await rig.settle()
+    assert rig.taken == {b"other": b"two", b"a": b"half"}
+
+
+def test_writers_that_come_while_leases_are_held_end_nobody(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"one")
+    program = f"while True:\n open({str(path)!r}, 'ab').close()\n"
+    with subprocess.Popen([sys.executable, "-c", program]) as writer, path.open("rb") as reader:
+        told = {writers.by_lease(reader.fileno()) for _ in range(20_000)}
+        writer.kill()
+    assert told <= {True, False}
