@@ -20,6 +20,7 @@ from malbox_tui.model.overview import GroupView, Overview
 from malbox_tui.model.sample import escape, visible
 from malbox_tui.model.submission import Accepted
 from malbox_tui.model.task import TaskState
+from malbox_tui.model.watching import WatchView
 from malbox_tui.model.worker import WorkerView
 
 
@@ -81,6 +82,22 @@ def worker_record(worker: WorkerView) -> Record:
         "task_ids": list(worker.task_ids),
         "slots": worker.slots,
         "tasks_done": worker.tasks_done,
+    }
+
+
+def watch_record(watch: WatchView) -> Record:
+    """A watched folder."""
+    return {
+        "record": "watch",
+        "path": visible(watch.path),
+        "state": watch.state.value,
+        "recursive": watch.recursive,
+        "afterwards": watch.afterwards,
+        "added": watch.added,
+        "known": watch.known,
+        "refused": watch.refused,
+        "waiting": watch.waiting,
+        "problem": sentence(watch.problem),
     }
 
 

@@ -147,7 +147,7 @@ class Console:
             drain_limit_s = settings.general.drain_timeout_s
             with Watchman(sys.stdin.fileno(), end_limit_s, last_resort, drain_limit_s=drain_limit_s) as watchman:
                 source = self.options.source
-                engine = start_engine(settings, folders, source.saved_limits(), source.saved_machines())
+                engine = start_engine(settings, folders, source.saved_limits(), source.saved_machines(), watches=True)
                 door = SideDoor(engine, self.options, settings)
                 watchman.guard(engine)
                 end = AppEnd()

@@ -8,7 +8,7 @@ from typing import Any
 
 from cyclopts import App
 
-from malbox_tui.cli import looks, machines, past, pool_orders, sample, submit, task_orders
+from malbox_tui.cli import looks, machines, past, pool_orders, sample, submit, task_orders, watches
 
 COMMANDS: Mapping[Callable[..., Any], str] = MappingProxyType(
     {
@@ -19,6 +19,7 @@ COMMANDS: Mapping[Callable[..., Any], str] = MappingProxyType(
         sample.sample: "sample [OPTIONS] SHA",
         looks.workers: "workers [OPTIONS]",
         machines.machines: "machines [OPTIONS] [COMMAND]",
+        watches.watches: "watches [OPTIONS]",
         pool_orders.resize: "resize [OPTIONS] [GROUP]",
         pool_orders.pause: "pause [OPTIONS]",
         pool_orders.resume: "resume [OPTIONS]",

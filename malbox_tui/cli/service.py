@@ -73,7 +73,7 @@ class Service:
         with troubles_told(tell, time.monotonic):
             source = self._options.source
             limits, book = source.saved_limits(), source.saved_machines()
-            engine = await asyncio.to_thread(start_engine, self._settings, folders, limits, book)
+            engine = await asyncio.to_thread(start_engine, self._settings, folders, limits, book, watches=True)
             self._engine = engine
             try:
                 if self._asked is not None:

@@ -20,6 +20,9 @@ _LIVE = re.compile(
 )
 """The keys that a running engine can take over. A worker group stands under its name, and so does a machine."""
 
+_NAMES = {"workers": "name", "machines": "name", "watch": "path"}
+"""The key by which the tables of a list are told apart, by the list's key."""
+
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -72,10 +75,7 @@ def _taken(table: str, live: set[str], before: Any, after: Any) -> Any:
 def _tables(settings: Settings) -> Any:
     """Nested tables, those of lists under their names."""
     tables = msgspec.to_builtins(settings)
-    return {
-        key: {entry["name"]: entry for entry in value} if key in ("workers", "machines") else value
-        for key, value in tables.items()
-    }
+    return {key: {entry[_NAMES[key]]: entry for entry in value} if key in _NAMES else value for key, value in tables.items()}
 
 
 def _differences(key: str, before: Any, after: Any) -> Iterator[Change]:

@@ -14,7 +14,7 @@ from msgspec import inspect as types
 from malbox_tui.config.shape import in_words, without_none
 from malbox_tui.model.sample import visible
 
-ENTRY_NOUNS: Mapping[str, str] = {"workers": "group", "machines": "machine"}
+ENTRY_NOUNS: Mapping[str, str] = {"workers": "group", "machines": "machine", "watch": "folder"}
 """What an entry of a list of tables is, by the list's key."""
 
 
@@ -48,8 +48,8 @@ def value_faults(value: Any, type_: types.Type, key: str = "") -> Iterator[Fault
 
 
 def entry_prefix(list_key: str, entry: Any) -> str:
-    """Which group or machine is meant, to be put before a problem; empty when the entry has no name."""
-    name = entry.get("name") if isinstance(entry, Mapping) else None
+    """Which group, machine or folder is meant, to be put before a problem; empty when the entry has no name."""
+    name = entry.get("path" if list_key == "watch" else "name") if isinstance(entry, Mapping) else None
     return f"{ENTRY_NOUNS[list_key]} {_cut(visible(name))}: " if isinstance(name, str) and name else ""
 
 

@@ -76,6 +76,11 @@ class DataFolders:
         """Where the operator's plugins lie: beside the store, and beside the configuration file of this data folder."""
         return tuple(dict.fromkeys((self.plugins, self.config_file.parent / "plugins")))
 
+    @property
+    def watched(self) -> Path:
+        """The folder with what was taken of watched folders; it is there when something was."""
+        return self.root / "watched"
+
     def create(self) -> None:
         """Make the folders that are missing, for the owner alone (0700). Raises `StoreError` with the folder and the remedy."""
         for folder in (self.root, self.quarantine, self.results, self.plugins, self.logs, self.scratch):

@@ -16,6 +16,8 @@ from malbox_tui.config.faults import Fault, entry_prefix
 from malbox_tui.config.machine_rules import machine_faults
 from malbox_tui.config.machines import MachineSettings
 from malbox_tui.config.settings import DEFAULT_GROUP, AnalysisSettings, GeneralSettings
+from malbox_tui.config.watch_rules import watch_faults
+from malbox_tui.config.watching import WatchSettings
 from malbox_tui.config.workers import DEFAULT_BATCH_TIMEOUT_MS, ExecutionMode, WorkerSettings
 
 _Table = TypeVar("_Table", bound=msgspec.Struct)
@@ -37,6 +39,7 @@ def contradictions(table: Mapping[str, Any], value_faults: Sequence[Fault]) -> I
     for key, machine in sound.entries("machines", MachineSettings):
         for fault in machine_faults(key, machine):
             yield Fault(fault.key, f"machine {machine.name}: {fault.problem}")
+    yield from watch_faults(tuple(sound.entries("watch", WatchSettings)))
     yield from _doubles(table.get("workers"))
 
 

@@ -12,6 +12,7 @@ import msgspec
 
 from malbox_tui.config.machines import MachinerySettings, MachineSettings
 from malbox_tui.config.section import MAX_MB, Count, Milliseconds, Positive, Seconds, SettingsTable
+from malbox_tui.config.watching import WatchSettings
 from malbox_tui.config.workers import DEFAULT_PRIORITY, WorkerSettings
 from malbox_tui.model.limits import UNLIMITED, ResourceLimits
 
@@ -28,6 +29,7 @@ __all__ = [
     "PluginSettings",
     "ServeSettings",
     "Settings",
+    "WatchSettings",
     "WorkerSettings",
 ]
 
@@ -186,6 +188,7 @@ class Settings(SettingsTable, frozen=True, kw_only=True):
     machinery: MachinerySettings = MachinerySettings()
     machines: tuple[MachineSettings, ...] = ()
     intake: IntakeSettings = IntakeSettings()
+    watch: tuple[WatchSettings, ...] = ()
     analysis: AnalysisSettings = AnalysisSettings()
     confinement: ConfinementSettings = ConfinementSettings()
     plugins: PluginSettings = PluginSettings()

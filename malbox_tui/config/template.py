@@ -41,6 +41,12 @@ _EXAMPLES: Mapping[str, Any] = MappingProxyType(
         "machines.disk_folder": "/var/tmp",
         "machines.disk_kib_s": 20480,
         "machines.network_kbps": 1000,
+        "watch.path": "/srv/incoming",
+        "watch.timeout_s": 120.0,
+        "watch.type": "dynamic",
+        "watch.platform": "windows",
+        "watch.arch": "x64",
+        "watch.machine": "windows-1",
         "plugins.config": {
             "strings": {"min_length": "6", "max_mib": "128"},
             "yara-x": {"rules": "/path/to/rules", "scan_timeout_s": "120"},
@@ -50,7 +56,7 @@ _EXAMPLES: Mapping[str, Any] = MappingProxyType(
 """What stands in the file for a key that has no default, or one that would not show how it is written."""
 _HEAD = """\
 # The configuration of malbox-tui. Each key stands here with its default, commented out: take the # away to change it.
-# Tables in double brackets are examples: there are no such groups and machines until they are written.
+# Tables in double brackets are examples: there are no such groups, machines and folders until they are written.
 # `malbox-tui config check` finds mistakes, `malbox-tui config show` prints what is in effect.
 """
 
@@ -69,6 +75,11 @@ _WHEN_LEFT_OUT: Mapping[str, str] = MappingProxyType(
         "machines.disk_folder": "as its platform has it",
         "machines.disk_kib_s": "any amount",
         "machines.network_kbps": "any amount",
+        "watch.timeout_s": "that of [analysis]",
+        "watch.type": "by what is asked for",
+        "watch.platform": "any",
+        "watch.arch": "any",
+        "watch.machine": "any",
     }
 )
 """What is in effect for a key that may be left out, and is."""

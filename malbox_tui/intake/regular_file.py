@@ -76,6 +76,11 @@ class RegularFile:
             raise
         return cls(descriptor, found)
 
+    @property
+    def found(self) -> os.stat_result:
+        """What it was when it was opened."""
+        return self._found
+
     def head(self, count: int) -> bytes:
         """At most its first `count` bytes, which are read again by iterating."""
         assert self._descriptor is not None

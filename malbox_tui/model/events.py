@@ -233,6 +233,14 @@ class ConfigReloaded(_Body, frozen=True, kw_only=True):
     """The engine goes on with a configuration that was read again."""
 
 
+class FolderTold(_Body, frozen=True, kw_only=True):
+    """There is something to say of a watched folder: a sentence; `bad`: it is a trouble, or a refusal."""
+
+    folder: str
+    message: str
+    bad: bool
+
+
 EventBody = (
     TaskCreated
     | TaskStarting
@@ -263,6 +271,7 @@ EventBody = (
     | EngineStarted
     | EngineStopping
     | ConfigReloaded
+    | FolderTold
 )
 
 PASSING = (PluginsPlanned, PluginProgress, ScreenshotTaken, StoreFailing)

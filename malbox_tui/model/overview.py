@@ -7,6 +7,7 @@ import msgspec
 from malbox_tui.model.events import Position
 from malbox_tui.model.machine import MachineView
 from malbox_tui.model.task import TaskState
+from malbox_tui.model.watching import WatchView
 from malbox_tui.model.worker import WorkerView
 
 
@@ -46,6 +47,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     `paused` is why no task is taken; None when tasks are. `troubles` are what an operator has to know while it lasts, a sentence each.
     `ended_per_minute` counts the tasks that ended in each of the latest minutes, the current one last. `free_bytes` is the room left
     on the disk under the data folder; None: not known. `consoles` are those that follow a served engine, the asker included.
+    `watches` are the folders that are watched, in the order of the configuration.
     """
 
     clock: float
@@ -61,3 +63,4 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     free_bytes: int | None = None
     troubles: tuple[str, ...] = ()
     consoles: tuple[ConsoleView, ...] = ()
+    watches: tuple[WatchView, ...] = ()

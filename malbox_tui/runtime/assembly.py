@@ -6,7 +6,6 @@ from __future__ import annotations
 import getpass
 import os
 import shutil
-import tempfile
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
@@ -16,15 +15,12 @@ from typing import Protocol
 from malbox_tui.config.folders import DataFolders
 from malbox_tui.config.machine_list import listed
 from malbox_tui.config.settings import Settings
-from malbox_tui.confine.probe import choose
 from malbox_tui.engine.clock import SystemClock
 from malbox_tui.engine.engine import Adapters, Engine
 from malbox_tui.engine.tracker import TaskTracker
-from malbox_tui.intake.archive_intake import ArchiveIntake
 from malbox_tui.intake.folder_walk import FolderIntake
-from malbox_tui.intake.unpacker import ConfinedUnpacker
 from malbox_tui.model.actions import ActionRecord
-from malbox_tui.model.archive import OPEN_ALL, ArchiveChoice, UnpackLimits
+from malbox_tui.model.archive import OPEN_ALL, ArchiveChoice
 from malbox_tui.model.events import Event, EventBody
 from malbox_tui.model.queries import TaskPage, TaskQuery
 from malbox_tui.model.report import ResultRef
@@ -32,9 +28,11 @@ from malbox_tui.model.task import TaskState
 from malbox_tui.plugins.entry_points import entry_point_folders
 from malbox_tui.plugins.registry import BUILTIN_FOLDER, find_guest_plugins
 from malbox_tui.plugins.runner import HostPluginRunner
-from malbox_tui.ports import Intake, LimitsStore, MachineBook, Machinery, Unpacker
+from malbox_tui.ports import Intake, LimitsStore, MachineBook, Machinery
+from malbox_tui.runtime.archives import with_archives
 from malbox_tui.runtime.engine_thread import EngineThread
 from malbox_tui.runtime.machine_assembly import build_machinery
+from malbox_tui.runtime.watching import Watching
 from malbox_tui.store.folder_lock import FolderLock
 from malbox_tui.store.marks import MarksFile
 from malbox_tui.store.quarantine import CartQuarantine
@@ -72,17 +70,26 @@ class ResultReader(Protocol):
 
 
 def start_engine(
-    settings: Settings, folders: DataFolders, limits: LimitsStore | None = None, book: MachineBook | None = None
+    settings: Settings,
+    folders: DataFolders,
+    limits: LimitsStore | None = None,
+    book: MachineBook | None = None,
+    *,
+    watches: bool = False,
 ) -> EngineThread:
     """A running engine on a data folder, which it owns until it has ended. `limits` keeps changed limits of worker groups, `book`
-    changed machines.
+    changed machines. `watches`: it takes what comes into the watched folders, too.
 
     Raises `DataFolderInUse`, `ConfinementUnavailable`, `PluginUnavailable`, `ManifestError`, `StoreTooNew`, `StoreError`.
     """
     folders.create()
     lock = FolderLock(folders.root)
     lock.acquire(SystemClock().now())
-    thread = EngineThread(lambda: build_engine(settings, folders, limits=limits, book=book), lock.close)
+    thread = EngineThread(
+        lambda: build_engine(settings, folders, limits=limits, book=book),
+        lock.close,
+        partial(Watching, settings, folders) if watches and settings.watch else None,
+    )
     thread.start()
     return thread
 
@@ -181,19 +188,4 @@ def open_intake(settings: Settings, folders: DataFolders | None = None, archives
     """What finds samples on this host, in archives too; the engine's own folders are never taken for samples."""
     own_root = None if folders is None else str(folders.root).encode("utf-8", "surrogateescape")
     found = FolderIntake(settings.intake.max_sample_bytes, own_root)
-    return ArchiveIntake(found, partial(_open_unpacker, settings), archives)
-
-
-async def _open_unpacker(settings: Settings) -> Unpacker:
-    """Raises `ConfinementUnavailable`."""
-    intake = settings.intake
-    limits = UnpackLimits(
-        depth=intake.max_archive_depth,
-        entries=intake.max_archive_members,
-        total_bytes=intake.max_archive_bytes,
-        member_bytes=min(intake.max_sample_bytes, intake.max_archive_bytes),
-        ratio=intake.max_archive_ratio,
-        time_s=intake.archive_timeout_s,
-    )
-    confinement = await choose(settings.confinement.isolation)
-    return ConfinedUnpacker(confinement.walls, Path(tempfile.gettempdir()), limits, intake.archive_passwords)
+    return with_archives(settings, found, archives)

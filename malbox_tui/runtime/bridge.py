@@ -40,8 +40,9 @@ class BridgedClient:
         self._engine.close()
 
     def amend(self, change: Callable[[Overview], Overview]) -> None:
-        """Let each overview pass through `change`, in the caller's thread."""
-        self._amended = change
+        """Let each overview pass through `change` too, after those before, in the caller's thread."""
+        before = self._amended
+        self._amended = lambda overview: change(before(overview))
 
     async def do(self, command: Command) -> CommandOutcome:
         """See `Client`."""

@@ -12,9 +12,11 @@ import logging
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Protocol
 
 from malbox_tui.config.settings import Settings
 from malbox_tui.engine.engine import Engine
+from malbox_tui.engine.tracker import TaskTracker
 from malbox_tui.model.commands import ShutdownMode
 from malbox_tui.model.errors import EngineStopped
 from malbox_tui.model.overview import Overview
@@ -24,12 +26,40 @@ from malbox_tui.runtime.bridge import BridgedClient
 log = logging.getLogger(__name__)
 
 
+BESIDE_S = 5.0
+"""How long what runs beside an engine may take to end after it."""
+
+
+class Beside(Protocol):
+    """What lives on the engine's loop as long as the engine does, and uses its door. Its errors are its own."""
+
+    async def run(self) -> None:
+        """Until `close`, or the engine's end."""
+        ...
+
+    def reload(self, settings: Settings) -> None:
+        """Go on with what can be taken over of these."""
+        ...
+
+    def close(self) -> None:
+        """Come to an end. Called when the engine is told to stop, and when it has; a second call does nothing."""
+        ...
+
+    def in_overview(self, overview: Overview) -> Overview:
+        """The same, with what is known here. Called in any thread."""
+        ...
+
+
 class EngineThread:
     """A running engine. `client` may be used from any event loop in any thread, until the engine has stopped."""
 
-    def __init__(self, build: Callable[[], Engine], on_end: Callable[[], None]) -> None:
+    def __init__(
+        self, build: Callable[[], Engine], on_end: Callable[[], None], make_beside: Callable[[Engine], Beside] | None = None
+    ) -> None:
         self._build = build
         self._on_end = on_end
+        self._make_beside = make_beside
+        self._beside: Beside | None = None
         self._engine: Engine | None = None
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
@@ -81,12 +111,16 @@ class EngineThread:
         return not self._thread.is_alive()
 
     def _stop(self, mode: ShutdownMode, within_s: float | None) -> None:
+        if self._beside is not None:
+            self._beside.close()
         if self._engine is not None:
             self._engine.stop(mode, within_s)
 
     def _reload(self, settings: Settings) -> None:
         if self._engine is not None:
             self._engine.reload(settings)
+        if self._beside is not None:
+            self._beside.reload(settings)
 
     def _live(self) -> None:
         try:
@@ -104,4 +138,25 @@ class EngineThread:
     async def _run(self) -> None:
         self._engine = self._build()
         self._bridge = BridgedClient(self._engine, self._loop)
-        self.left = await self._engine.run(self._ready.set)
+        if self._make_beside is None:
+            self.left = await self._engine.run(self._ready.set)
+        else:
+            self._beside = self._make_beside(self._engine)
+            self._bridge.amend(self._beside.in_overview)
+            await self._run_both(self._engine, self._beside)
+
+    async def _run_both(self, engine: Engine, beside: Beside) -> None:
+        tracker = TaskTracker()
+
+        def on_ready() -> None:
+            tracker.spawn(beside.run(), name="beside the engine")
+            self._ready.set()
+
+        try:
+            self.left = await engine.run(on_ready)
+        finally:
+            beside.close()
+            if await tracker.wait(BESIDE_S):
+                log.warning("what ran beside the engine is cut")
+                tracker.cancel()
+                await tracker.wait(BESIDE_S)

@@ -93,6 +93,8 @@ def log_line(event: news.Event) -> LogLine | None:
             return LogLine(at, "accent", "engine started", f"{body.recovered} tasks recovered" if body.recovered else "")
         case news.ConfigReloaded():
             return LogLine(at, "accent", "the configuration was read again")
+        case news.FolderTold():
+            return LogLine(at, "late" if body.bad else "good", f"watched folder {visible(body.folder)}", body.message)
         case news.EngineStopping():
             return LogLine(at, "late", f"engine stopping ({body.mode.replace('_', ' ')})")
         case _:

@@ -7,7 +7,19 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from tests.benchmarks import batches, console, cost, machine, machines, pending, served, side_by_side, sqlite_writers, usr_bin
+from tests.benchmarks import (
+    batches,
+    console,
+    cost,
+    machine,
+    machines,
+    pending,
+    served,
+    side_by_side,
+    sqlite_writers,
+    usr_bin,
+    watched,
+)
 from tests.benchmarks.figures import Figure
 
 GROUPS: dict[str, list[Callable[[], Iterator[Figure]]]] = {
@@ -26,6 +38,7 @@ GROUPS: dict[str, list[Callable[[], Iterator[Figure]]]] = {
     "console": [console.measure],
     "served": [served.measure],
     "rig": [machines.measure],
+    "watched": [watched.measure],
 }
 
 

@@ -190,3 +190,25 @@ def test_plugins_are_read_again_by_command(malbox: CommandLine, service: Serving
     assert not refused["done"]
     assert "mine/plugin.toml: plugin.name: expected `str`, got `int`. Nothing was changed." in refused["message"]
     assert malbox("actions", "--json").records[0]["action"] == {"command": "ReloadPlugins"}
+
+
+def test_watched_folders_are_shown_with_what_came_of_their_files(malbox: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a").write_bytes(b"one")
+    malbox.data.mkdir(mode=0o700)
+    watches = (f'[[watch]]\npath = "{tmp_path}/{name}"\nsettle_s = 0.1\nafterwards = "delete"\n' for name in ("in", "missing"))
+    (malbox.data / "config.toml").write_text("".join(watches))
+    with Serving(malbox.data) as service:
+        service.until_told("READY=1")
+        while (found := malbox("watches", "--json").records)[0]["added"] == 0:
+            assert service.process.poll() is None
+        there, missing = found
+        assert (there["state"], there["refused"], missing["state"]) == ("watching", 0, "away")
+        problem = "It can't be looked into: No such file or directory."
+        assert missing["problem"] == problem
+        assert f"{tmp_path}/missing: {problem}" in malbox("watches").out
+        assert f"Watched folder {tmp_path}/missing: {problem}" in malbox("stats").out
+        service.send(signal.SIGTERM)
+        assert service.ended() == 0
+    assert list((tmp_path / "in").iterdir()) == []
+    assert malbox("actions", "--json").records[0]["actor"] == f"watch:{tmp_path}/in"

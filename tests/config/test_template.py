@@ -13,6 +13,7 @@ from malbox_tui.config.machines import Channel, MachineSettings, Provider
 from malbox_tui.config.settings import Settings
 from malbox_tui.config.shape import Section, sections
 from malbox_tui.config.template import as_toml, template, write_template
+from malbox_tui.config.watching import WatchSettings
 from malbox_tui.config.workers import ResourceLimitSettings, WorkerSettings
 from malbox_tui.model.errors import ConfigError
 from tests.config.files import load
@@ -43,11 +44,11 @@ def test_it_loads_and_says_nothing_but_the_defaults(tmp_path: Path) -> None:
 def test_its_commented_keys_are_all_keys_with_their_defaults() -> None:
     table = tomllib.loads(uncommented(template()))
     assert table["plugins"].pop("config").keys() == {"strings", "yara-x"}
-    del table["workers"], table["machines"]
+    del table["workers"], table["machines"], table["watch"]
     assert msgspec.convert(table, Settings) == Settings()
 
 
-def test_its_commented_groups_and_machines_are_examples_with_the_defaults(tmp_path: Path) -> None:
+def test_its_commented_groups_machines_and_folders_are_examples_with_the_defaults(tmp_path: Path) -> None:
     settings = load(tmp_path, uncommented(template()))
     assert settings.workers == (
         WorkerSettings(
@@ -74,6 +75,9 @@ def test_its_commented_groups_and_machines_are_examples_with_the_defaults(tmp_pa
             disk_kib_s=20480,
             network_kbps=1000,
         ),
+    )
+    assert settings.watch == (
+        WatchSettings(path="/srv/incoming", timeout_s=120.0, type="dynamic", platform="windows", arch="x64", machine="windows-1"),
     )
 
 

@@ -12,6 +12,8 @@ from malbox_tui.cli.app import make_app
 from malbox_tui.config.loading import ConfigSource
 from malbox_tui.config.settings import AnalysisSettings, PluginSettings
 from malbox_tui.config.template import template
+from malbox_tui.config.watching import Afterwards
+from malbox_tui.intake.watching.looking import PARTIAL_SUFFIXES
 from malbox_tui.model.task import EndedBy
 from malbox_tui.plugins.registry import find_plugins
 
@@ -86,3 +88,15 @@ def test_the_configuration_in_the_readme_is_one(tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text(example.replace("/srv/rules", str(tmp_path)))
     source = ConfigSource(tmp_path / "config.toml", named=True)
     assert {plugin.name for plugin in find_plugins(source.load().plugins)} == {"file-type", "strings", "yara-x"}
+
+
+def test_the_watched_folder_in_the_readme_is_one(tmp_path: Path) -> None:
+    _, example, *_ = re.findall(r"```toml\n(.*?)```", README, re.S)
+    (tmp_path / "config.toml").write_text(example)
+    (watch,) = ConfigSource(tmp_path / "config.toml", named=True).load().watch
+    assert (watch.path, watch.afterwards, watch.settle_s) == ("/srv/incoming", Afterwards.MOVE, 5.0)
+
+
+def test_the_partial_downloads_are_those_that_wait() -> None:
+    (told,) = re.findall(r"partial downloads \((.*?)\) wait", README, re.S)
+    assert re.findall(r"`([^`]+)`", told) == [suffix.decode() for suffix in PARTIAL_SUFFIXES]

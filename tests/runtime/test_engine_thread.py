@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Iterator
 
+import msgspec
 import pytest
 
 from malbox_tui.config.settings import GeneralSettings, Settings
@@ -162,3 +163,9 @@ async def _slow_then(rest: AsyncIterator[Offer]) -> AsyncIterator[Offer]:
         yield Offer(SampleName(name.encode()), _content(name))
     async for offer in rest:
         yield offer
+
+
+def test_an_overview_passes_through_every_change_in_order(thread: EngineThread) -> None:
+    thread.amend(lambda overview: msgspec.structs.replace(overview, troubles=(*overview.troubles, "first")))
+    thread.amend(lambda overview: msgspec.structs.replace(overview, troubles=(*overview.troubles, "second")))
+    assert asyncio.run(thread.client.overview()).troubles == ("first", "second")

@@ -7,6 +7,7 @@ import msgspec
 from malbox_tui.model.commands import CancelTasks, PausePool, ResizeGroup, ResumePool
 from malbox_tui.model.events import (
     Event,
+    FolderTold,
     PlannedStep,
     PluginProgress,
     PluginsPlanned,
@@ -129,3 +130,13 @@ def test_news_of_tasks_that_are_not_kept_changes_nothing() -> None:
     picture.apply(_event(1.0, TaskStarting(task_id=9, worker="w", attempt=1)))
     assert picture.tasks == {}
     assert msgspec.structs.asdict(_event(1.0, _created(1)))["durable"]
+
+
+def test_the_log_says_what_there_is_to_say_of_a_watched_folder() -> None:
+    picture = LivePicture()
+    picture.apply(_event(1.0, FolderTold(folder="/in\n", message="It can't be looked into: gone.", bad=True)))
+    picture.apply(_event(2.0, FolderTold(folder="/in", message="It is there again.", bad=False)))
+    assert [(line.tone, line.subject, line.detail) for line in picture.log] == [
+        ("late", "watched folder /in\\x0a", "It can't be looked into: gone."),
+        ("good", "watched folder /in", "It is there again."),
+    ]

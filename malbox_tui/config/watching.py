@@ -1,0 +1,85 @@
+"""Watched folders: `[[watch]]`, one table a folder."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import msgspec
+
+from malbox_tui.config.section import LowerCaseName, PlainName, Seconds, SettingsTable
+from malbox_tui.model.archive import ArchiveChoice
+from malbox_tui.model.submission import SubmissionOptions
+from malbox_tui.model.task import RequirementClass
+
+AbsolutePath = Annotated[
+    str,
+    msgspec.Meta(
+        pattern=r"\A/[^\x00-\x1f\x7f-\x9f]{1,1024}\Z",
+        description='the absolute path of a folder, such as "/srv/incoming"',
+    ),
+]
+
+
+class Afterwards(StrEnum):
+    """What becomes of a file that was taken."""
+
+    LEAVE = "leave"
+    MOVE = "move"
+    DELETE = "delete"
+
+
+class WatchedArchives(StrEnum):
+    """What is taken of an archive."""
+
+    MEMBERS = "members"
+    WHOLE = "whole"
+
+
+class WatchSettings(SettingsTable, frozen=True, kw_only=True):
+    """[[watch]]: one folder whose files become tasks, as long as the engine runs. Write the table once for each folder."""
+
+    path: AbsolutePath
+    """The folder; it may come later. No folder is watched twice, and none that lies in another watched one."""
+    recursive: bool = False
+    """Whether files in the folders below are taken too. Links are never followed."""
+    settle_s: Seconds = 2.0
+    """How long the size and the time of a file must have stood still before it is taken, in seconds."""
+    afterwards: Afterwards = Afterwards.LEAVE
+    """What becomes of a file that was taken. leave: nothing; move: it goes to the folder done in the watched one, and a refused one to
+    refused; delete: it is removed once all of it is stored, and a refused one stays."""
+    priority: Annotated[int, msgspec.Meta(ge=-1_000_000, le=1_000_000)] = 1
+    """Tasks of a higher priority are taken first."""
+    again: bool = False
+    """Whether content that has a completed task is analysed again."""
+    timeout_s: Seconds | None = None
+    """How long the plugins, and the sample in its machine, may run, in seconds. Left out: as [analysis] has it."""
+    type: LowerCaseName | None = None
+    """The task type: "static" or "dynamic". Left out: dynamic where a platform, an architecture, tags or a machine are asked for."""
+    platform: LowerCaseName | None = None
+    """Run them in a machine of this platform."""
+    arch: LowerCaseName | None = None
+    """Run them in a machine of this architecture."""
+    tags: tuple[PlainName, ...] = ()
+    """Run them in a machine with these tags."""
+    machine: PlainName | None = None
+    """Run them in this machine and no other."""
+    archive: WatchedArchives = WatchedArchives.MEMBERS
+    """What the samples are where an archive comes in: members, what is in it, or whole, the archive itself."""
+
+    def submission(self) -> SubmissionOptions:
+        """What is asked of what comes in, in the name of this watched folder."""
+        requires = RequirementClass(platform=self.platform, arch=self.arch, tags=tuple(sorted(set(self.tags))), pin=self.machine)
+        task_type = self.type or ("dynamic" if requires.asks_for_machine else "static")
+        return SubmissionOptions(
+            priority=self.priority,
+            timeout_s=self.timeout_s,
+            again=self.again,
+            requires=RequirementClass(task_type, requires.platform, requires.arch, requires.tags, requires.pin),
+            actor=f"watch:{self.path}",
+            origin="a watched folder",
+        )
+
+    def archives(self) -> ArchiveChoice:
+        """What is to be done with archives."""
+        return ArchiveChoice(self.archive is WatchedArchives.MEMBERS)

@@ -1,0 +1,38 @@
+"""A watched folder at one moment."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+
+class WatchState(StrEnum):
+    """How it is with a watched folder.
+
+    - `starting`: it was not looked at yet.
+    - `watching`: what comes is taken.
+    - `away`: it can't be looked into; it is tried again.
+    """
+
+    STARTING = "starting"
+    WATCHING = "watching"
+    AWAY = "away"
+
+
+class WatchView(msgspec.Struct, frozen=True, kw_only=True):
+    """One watched folder: `path` and what becomes of taken files (leave, move, delete); counts are of this run of the engine.
+
+    `waiting` are things in it that are still being written, or wait by their names. `problem` says what an operator has to know while
+    it lasts; empty: nothing.
+    """
+
+    path: str
+    state: WatchState
+    afterwards: str
+    recursive: bool
+    added: int = 0
+    known: int = 0
+    refused: int = 0
+    waiting: int = 0
+    problem: str = ""
