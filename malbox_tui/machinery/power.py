@@ -62,7 +62,8 @@ DOWNFALLS: Mapping[int, Downfall] = MappingProxyType(
     {
         OffReason.SHUT_DOWN: Downfall.SHUT_DOWN,
         OffReason.DESTROYED: Downfall.SWITCHED_OFF,
-        OffReason.CRASHED: Downfall.CRASHED,
+        # libvirt says so when the process of the machine ended without a word; a guest whose system crashed is told by its event.
+        OffReason.CRASHED: Downfall.FAILED,
         OffReason.MIGRATED: Downfall.SWITCHED_OFF,
         OffReason.SAVED: Downfall.SWITCHED_OFF,
         OffReason.FAILED: Downfall.FAILED,
