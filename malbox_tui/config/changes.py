@@ -73,7 +73,7 @@ def _tables(settings: Settings) -> Any:
     """Nested tables, those of lists under their names."""
     tables = msgspec.to_builtins(settings)
     return {
-        key: {entry["name"]: entry for entry in value} if key in ("workers", "machines") else value
+        key: {entry["name"]: entry for entry in value} if key in ("workers", "machines", "profiles") else value
         for key, value in tables.items()
     }
 

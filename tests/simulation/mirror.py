@@ -91,6 +91,8 @@ class Mirror:
             case news.TaskGivenBack():
                 told = self._move(body, TaskState.PENDING)
                 told.worker, told.machine, told.crashes, told.reason = None, None, body.crashes, body.reason
+            case news.TaskProfileChanged():
+                self.changed.add(body.task_id)
             case news.TaskPriorityChanged():
                 self.tasks[body.task_id].priority = body.priority
                 self.changed.add(body.task_id)
