@@ -115,10 +115,11 @@ class TaskQueue:
         return True
 
     def reclassify(self, task_id: int, requires: RequirementClass) -> bool:
-        """Move a task to another class, where its priority and id put it. False if it isn't here."""
-        if (found := self._entries.get(task_id)) is None:
+        """Move a task to another class, where its priority and id put it. False if it isn't here, or is of that class already: then it
+        stays in line."""
+        (negative, _), former = self._entries.get(task_id, ((0, task_id), requires))
+        if former == requires:
             return False
-        (negative, _), _ = found
         self.push(PendingEntry(task_id, -negative, requires))
         return True
 

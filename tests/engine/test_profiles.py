@@ -17,7 +17,8 @@ from malbox_tui.model.events import PluginsPlanned, TaskGivenBack, TaskProfileCh
 from malbox_tui.model.plan import PlannedPlugin
 from malbox_tui.model.report import Identification, PluginRun, PluginStatus
 from malbox_tui.model.task import ChosenBy, EndedBy, RequirementClass, RunOptions, Task, TaskState
-from tests.support.rig import EngineRig, spec, with_engine
+from malbox_tui.ports import Change
+from tests.support.rig import EngineRig, batching, spec, with_engine
 from tests.support.scripted import CLEAN_RUN, ScriptedRunner
 
 NAMES = ("unpacker", "scanner", "aside")
@@ -315,6 +316,46 @@ def test_a_task_that_runs_or_has_ended_keeps_its_profile() -> None:
         assert outcome.message == "Task 1 is completed; only a waiting task can be given another profile."
 
     with_engine(test, runner=runner(), profiles=PROFILES, machines=[spec("l1", tags=("office",))])
+
+
+@pytest.mark.parametrize("first", ["profile", "resume"])
+def test_a_change_and_a_worker_that_takes_the_task_agree_whoever_comes_first(first: str) -> None:
+    async def test(rig: EngineRig) -> None:
+        await paused(rig, "sample")
+        actions = [SetProfile(task_ids=(1,), profile="programs"), ResumePool()]
+        answers = await asyncio.gather(*(rig.do(action) for action in (actions if first == "profile" else actions[::-1])))
+        changed = answers[0 if first == "profile" else 1]
+        task = (await rig.all_final())[1]
+        assert task.state is TaskState.COMPLETED
+        assert (task.machine == "l1") is changed.done is (profile(task) != "")
+
+    with_engine(test, runner=runner(), profiles=PROFILES, machines=[spec("l1", tags=("office",))])
+
+
+def test_a_task_that_was_handed_out_as_what_it_is_no_more_goes_back_and_is_served_as_what_it_is() -> None:
+    async def test(rig: EngineRig) -> None:
+        await paused(rig, "sample")
+        task = await rig.task(1)
+        changed = rig.engine._profiles.chosen_by_hand(task, "programs")
+        body = TaskProfileChanged(task_id=1, profile="programs", requires=task.requires)  # the queue keeps it where it was
+        await rig.store.write(Change(task, changed, body, 0.0))
+        await rig.do(ResumePool())
+        task = (await rig.all_final())[1]
+        assert (task.machine, task.attempts) == ("l1", 1)
+        assert len([event for event in rig.events if isinstance(event.body, TaskGivenBack)]) == 1
+
+    with_engine(test, runner=runner(), profiles=PROFILES, machines=[spec("l1", tags=("office",))])
+
+
+def test_a_task_of_a_batch_whose_kind_needs_a_machine_leaves_it_alone() -> None:
+    async def test(rig: EngineRig) -> None:
+        await rig.add("one", "two", "three")
+        tasks = await rig.all_final()
+        assert {(task.state, task.machine) for task in tasks.values()} == {(TaskState.COMPLETED, "l1")}
+
+    with_engine(
+        test, runner=runner(PE), profiles=PROFILES, groups=[batching(3, max_workers=1)], machines=[spec("l1", tags=("office",))]
+    )
 
 
 def test_a_retry_has_the_profile_of_the_task_that_it_retries() -> None:
