@@ -397,7 +397,7 @@ class Executor:
             owned.begin_stopping(conclusion)
             attempt.time.enter(TimeLimit.STOPPING, self._settings.stopping_timeout_s)
             await self._leave(task, place)
-            identification = findings.identification
+            identification = findings.identification or attempt.identification
             if identification is not None:
                 await stores.health.insist(
                     lambda: stores.store.identify(task.sha256, identification), f"task {task.id}: its kind"

@@ -15,6 +15,7 @@ from malbox_tui.model.commands import PausePool, ResumePool, RetryTasks, SetProf
 from malbox_tui.model.errors import ConfigError, StoreError
 from malbox_tui.model.events import PluginsPlanned, TaskGivenBack, TaskProfileChanged
 from malbox_tui.model.plan import PlannedPlugin
+from malbox_tui.model.queries import TaskQuery
 from malbox_tui.model.report import Identification, PluginRun, PluginStatus
 from malbox_tui.model.task import ChosenBy, EndedBy, RequirementClass, RunOptions, Task, TaskState
 from malbox_tui.ports import Change
@@ -153,6 +154,16 @@ def test_the_kind_of_the_content_chooses_where_nobody_did() -> None:
 
     profiles = (*PROFILES, ProfileSettings(name="everything"))
     with_engine(test, runner=runner(OLE), profiles=profiles, analysis=AnalysisSettings(timeout_s=60.0))
+
+
+def test_the_kind_that_was_found_out_is_kept_also_where_no_plugin_that_takes_part_tells_it() -> None:
+    async def test(rig: EngineRig) -> None:
+        await rig.add("sample")
+        await rig.all_final()
+        page = await rig.engine.query(TaskQuery())
+        assert page.rows[0].sample.identification == OLE
+
+    with_engine(test, runner=runner(OLE), profiles=PROFILES)
 
 
 def test_a_kind_that_is_known_is_not_asked_for() -> None:
