@@ -20,6 +20,7 @@ from malbox_tui.cli import (
     engine_commands,
     machines_discover,
     plugins,
+    profiles,
     report,
     serve,
     tasks,
@@ -64,6 +65,7 @@ def make_app(tokens: Sequence[str] = ()) -> App:
     app.command(doctor.doctor)
     app.command(config.make_app())
     app.command(plugins.make_app())
+    app.command(profiles.profiles)
     app.command(completion.make_app(app))
     words = list(takewhile("--".__ne__, tokens))
     app.default(

@@ -1,7 +1,7 @@
 """`malbox-tui completion words`: what a shell may put at the end of a command line, a word a line.
 
-It knows ids of tasks, worker groups and machines. It only looks, starts no engine, is silent when there is nothing or something is
-wrong, and loads little: a shell asks for it at each press of the tab key.
+It knows ids of tasks, worker groups, machines and profiles. It only looks, starts no engine, is silent when there is nothing or
+something is wrong, and loads little: a shell asks for it at each press of the tab key.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from malbox_tui.config.folders import DataFolders
 from malbox_tui.model.errors import MalboxError
+from malbox_tui.model.profile import AUTO
 from malbox_tui.model.task import FINAL_STATES, TaskState
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ _STATES: Mapping[str, frozenset[TaskState]] = MappingProxyType(
         "cancel": _ALL - FINAL_STATES,
         "retry": FINAL_STATES,
         "priority": frozenset({TaskState.PENDING}),
+        "profile": frozenset({TaskState.PENDING}),
     }
 )
 """A command → the states of the tasks that it can do something to."""
@@ -40,6 +42,8 @@ _MACHINE_ORDERS = frozenset({"remove", "disable", "enable", "return", "probe"})
 """Behind `machines`: they take any number of names."""
 _MACHINE_PAGES = frozenset({"show", "edit"})
 """They take one."""
+_WITH_NAME = frozenset({"--machine", "--profile"})
+"""Their values are known here."""
 _WITH_VALUE = frozenset({"--data-dir", "--config", "--log-level", "--state", "--name", "--limit", "--min", "--max"})
 
 
@@ -56,11 +60,15 @@ def known_words(words: Sequence[str]) -> list[str]:
     """See `print_known_words`."""
     *before, typed = words or [""]
     options, plain, awaited = _read(before)
+    if awaited == "--profile":
+        return _beginning_with(typed, _profiles(options))
     if awaited == "--machine":
         return _beginning_with(typed, _machines(options))
     if awaited or typed.startswith("-") or not plain:
         return []
     command, *arguments = plain
+    if command == "profile" and not arguments:
+        return _beginning_with(typed, [*_profiles(options), AUTO])
     if command in _STATES:
         return _task_ids(options, command, arguments, typed)
     if command == "resize" and not arguments:
@@ -84,7 +92,7 @@ def _read(words: Sequence[str]) -> tuple[dict[str, str], list[str], str]:
     for word in words:
         if awaited:
             options[awaited], awaited = word, ""
-        elif word in _WITH_VALUE or word == "--machine":
+        elif word in _WITH_VALUE or word in _WITH_NAME:
             awaited = word
         elif word.startswith("--") and "=" in word:
             name, _, options[name] = word.partition("=")
@@ -113,6 +121,10 @@ def _groups(options: Mapping[str, str]) -> list[str]:
 
 def _machines(options: Mapping[str, str]) -> list[str]:
     return [machine.name for machine in _settings(options).machines]
+
+
+def _profiles(options: Mapping[str, str]) -> list[str]:
+    return [profile.name for profile in _settings(options).profiles]
 
 
 def _folders(options: Mapping[str, str]) -> DataFolders:

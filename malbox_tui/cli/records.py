@@ -12,7 +12,7 @@ from malbox_tui.model.queries import TaskRecord
 from malbox_tui.model.report import PluginRun, ResultRef, Verdict
 from malbox_tui.model.sample import Sample, SampleName, escape, visible
 from malbox_tui.model.submission import Duplicate, Refused
-from malbox_tui.model.task import Task
+from malbox_tui.model.task import ChosenProfile, Task
 from malbox_tui.model.verdict import Summary, summary_of_sample, summary_of_task
 
 Record = dict[str, Any]
@@ -47,6 +47,7 @@ def task_record(row: TaskRecord, results: PurePath) -> Record:
         "finished_at": timestamp(task.finished_at),
         "timeout_s": task.timeout_s,
         "enforce_timeout": task.enforce_timeout,
+        "profile": _profile(task.profile),
         "run": {"arguments": [visible(text) for text in task.run.arguments], "memory_dump": task.run.memory_dump},
         "stages": {name: round(seconds, 6) for name, seconds in task.stages.items()},
         "verdict": _verdict(task.verdict),
@@ -118,6 +119,12 @@ def _sample(sample: Sample) -> Record:
         "arch": _optional(identification.arch) if identification is not None else None,
         "tags": [visible(tag) for tag in sample.tags],
     }
+
+
+def _profile(chosen: ChosenProfile | None) -> Record | None:
+    if chosen is None or not chosen.name:
+        return None
+    return {"name": visible(chosen.name), "chosen_by": chosen.by.value, "kind": visible(chosen.kind) or None}
 
 
 def _verdict(verdict: Verdict | None) -> Record | None:

@@ -1,4 +1,4 @@
-"""`malbox-tui cancel`, `retry` and `priority`: on a running engine, or on the store when none runs."""
+"""`malbox-tui cancel`, `retry`, `priority` and `profile`: on a running engine, or on the store when none runs."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from malbox_tui.cli.output import OutputClosed, tell, write_line, write_record
 from malbox_tui.cli.question import agreed, can_be_asked
 from malbox_tui.cli.selectors import Chosen, Filters, Selector, chosen, parse_selector
 from malbox_tui.cli.text import counted, sentence
-from malbox_tui.model.commands import Action, CancelTasks, RetryTasks, SetPriority, TargetResult
+from malbox_tui.model.commands import Action, CancelTasks, RetryTasks, SetPriority, SetProfile, TargetResult
 from malbox_tui.model.errors import MalboxError
+from malbox_tui.model.profile import AUTO
 from malbox_tui.model.queries import MAX_ROWS
 from malbox_tui.model.task import FINAL_STATES, TaskState
 
@@ -92,6 +93,32 @@ def priority(
         Print one JSON object a task.
     """
     order = TaskOrder("priority", frozenset({TaskState.PENDING}), lambda ids: SetPriority(task_ids=ids, priority=number))
+    return order.carry_out(selectors, filters, json, options)
+
+
+def profile(
+    name: Annotated[str, Parameter(name="NAME")],
+    /,
+    *selectors: Annotated[str, Parameter(name="SELECTOR")],
+    filters: Filters | None = None,
+    json: Json = False,
+    options: GlobalOptions | None = None,
+) -> int:
+    """Give waiting tasks another profile.
+
+    Exit code 0: each of them; 1: some, or none, and the answers say why; 2: wrong usage, or nothing is chosen.
+
+    Parameters
+    ----------
+    name
+        The profile; `auto`: the one for the kind of their content, or the default.
+    selectors
+        Ids, ranges of ids such as `3-9`, beginnings of a sample's SHA-256.
+    json
+        Print one JSON object a task.
+    """
+    given = "" if name == AUTO else name
+    order = TaskOrder("profile", frozenset({TaskState.PENDING}), lambda ids: SetProfile(task_ids=ids, profile=given))
     return order.carry_out(selectors, filters, json, options)
 
 

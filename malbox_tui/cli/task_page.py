@@ -50,6 +50,7 @@ def _task_fields(task: Task) -> list[tuple[str, str]]:
         ("ended by", task.ended_by.value.replace("_", " ") if task.ended_by is not None else ""),
         ("reason", sentence(task.reason)),
         ("type", visible(task.type)),
+        ("profile", visible(str(task.profile or ""))),
         ("priority", str(task.priority)),
         ("attempts", str(task.attempts) + (f" ({task.crashes} crashed)" if task.crashes else "")),
         ("time limit", _time_limit(task)),

@@ -11,6 +11,7 @@ from cyclopts.validators import Number
 
 from malbox_tui.cli.options import FLAG, enum_value, whole_number
 from malbox_tui.model.archive import ArchiveChoice
+from malbox_tui.model.profile import AUTO
 from malbox_tui.model.submission import SubmissionOptions
 from malbox_tui.model.task import RequirementClass, RunOptions
 
@@ -36,6 +37,8 @@ class Wishes:
     and below `critical_timeout_s`."""
     enforce_timeout: Annotated[bool | None, Parameter(negative="--no-enforce-timeout", show_default=False)] = None
     """Watch the machine for the whole timeout, also when the sample ends before. Only for samples that run in a machine."""
+    profile: Annotated[str, Parameter(metavar="NAME", show_default=False)] = ""
+    """Give the tasks this profile, whatever their content is, instead of the one for its kind. `malbox-tui profiles` lists them."""
     type: Annotated[str | None, Parameter(metavar="TYPE", show_default=False)] = None
     """The task type: `static` (plugins on this host only) or `dynamic` (in a machine). Without it: dynamic where one is asked for."""
     platform: Annotated[str | None, Parameter(metavar="NAME")] = None
@@ -77,6 +80,7 @@ class Wishes:
             enforce_timeout=self.enforce_timeout,
             again=self.again,
             hold=self.hold,
+            profile="" if self.profile == AUTO else self.profile,
             run=RunOptions(self.argument, self.memory),
             requires=RequirementClass(task_type, requires.platform, requires.arch, requires.tags, requires.pin),
         )

@@ -20,7 +20,7 @@ _LIVE = re.compile(
 )
 """The keys that a running engine can take over. A worker group stands under its name, and so does a machine."""
 
-_NAMES = {"workers": "name", "machines": "name", "watch": "path"}
+_NAMES = {"workers": "name", "machines": "name", "watch": "path", "profiles": "name"}
 """The key by which the tables of a list are told apart, by the list's key."""
 
 

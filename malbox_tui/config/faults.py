@@ -14,7 +14,7 @@ from msgspec import inspect as types
 from malbox_tui.config.shape import in_words, without_none
 from malbox_tui.model.sample import visible
 
-ENTRY_NOUNS: Mapping[str, str] = {"workers": "group", "machines": "machine", "watch": "folder"}
+ENTRY_NOUNS: Mapping[str, str] = {"workers": "group", "machines": "machine", "watch": "folder", "profiles": "profile"}
 """What an entry of a list of tables is, by the list's key."""
 
 

@@ -15,10 +15,13 @@ import msgspec
 from malbox_tui.config.faults import Fault, entry_prefix
 from malbox_tui.config.machine_rules import machine_faults
 from malbox_tui.config.machines import MachineSettings
+from malbox_tui.config.profile_rules import profile_faults
+from malbox_tui.config.profiles import ProfileSettings
 from malbox_tui.config.settings import DEFAULT_GROUP, AnalysisSettings, GeneralSettings
 from malbox_tui.config.watch_rules import watch_faults
 from malbox_tui.config.watching import WatchSettings
 from malbox_tui.config.workers import DEFAULT_BATCH_TIMEOUT_MS, ExecutionMode, WorkerSettings
+from malbox_tui.model.sample import visible
 
 _Table = TypeVar("_Table", bound=msgspec.Struct)
 
@@ -40,6 +43,12 @@ def contradictions(table: Mapping[str, Any], value_faults: Sequence[Fault]) -> I
         for fault in machine_faults(key, machine):
             yield Fault(fault.key, f"machine {machine.name}: {fault.problem}")
     yield from watch_faults(tuple(sound.entries("watch", WatchSettings)))
+    profiles = list(sound.entries("profiles", ProfileSettings))
+    yield from profile_faults(profiles, None if analysis is None else analysis.critical_timeout_s)
+    if analysis is not None and analysis.profile and not sound.names("profiles", analysis.profile):
+        yield Fault(
+            "analysis.profile", f"there is no profile {visible(analysis.profile)}. Add it to [[profiles]], or name another."
+        )
     yield from _doubles(table.get("workers"))
 
 
@@ -52,6 +61,11 @@ class _SoundTables:
         """The table at `key`, or None when it has a fault."""
         faulty = any(found == key or found.startswith(f"{key}.") for found in self.faulty_keys)
         return None if faulty else msgspec.convert(value, struct)
+
+    def names(self, list_key: str, name: str) -> bool:
+        """Whether an entry of the list, with faults or without, has this name."""
+        listed = self.table.get(list_key)
+        return isinstance(listed, list) and any(isinstance(entry, Mapping) and entry.get("name") == name for entry in listed)
 
     def entries(self, list_key: str, struct: type[_Table]) -> Iterator[tuple[str, _Table]]:
         """(key path, table) of the entries without a fault."""

@@ -11,6 +11,7 @@ from typing import Annotated
 import msgspec
 
 from malbox_tui.config.machines import MachinerySettings, MachineSettings
+from malbox_tui.config.profiles import ProfileSettings
 from malbox_tui.config.section import MAX_MB, Count, Milliseconds, Positive, Seconds, SettingsTable
 from malbox_tui.config.watching import WatchSettings
 from malbox_tui.config.workers import DEFAULT_PRIORITY, WorkerSettings
@@ -27,6 +28,7 @@ __all__ = [
     "MachineSettings",
     "MachinerySettings",
     "PluginSettings",
+    "ProfileSettings",
     "ServeSettings",
     "Settings",
     "WatchSettings",
@@ -85,6 +87,8 @@ class AnalysisSettings(SettingsTable, frozen=True, kw_only=True):
     again for a dump of its memory, and for the plugins to look at what was collected."""
     stopping_timeout_s: Seconds = 60.0
     """How long a task waits for its clean-up at the end, in seconds; what takes longer goes on without it."""
+    profile: str = ""
+    """The name of the profile of tasks for which none is chosen, by hand or by the kind of their content. Empty: none."""
     enforce_timeout: bool = False
     """Whether a machine is watched for the whole timeout_s, also when its sample has ended before. No other task is kept so."""
     cancel_grace_s: Seconds = 5.0
@@ -192,6 +196,7 @@ class Settings(SettingsTable, frozen=True, kw_only=True):
     analysis: AnalysisSettings = AnalysisSettings()
     confinement: ConfinementSettings = ConfinementSettings()
     plugins: PluginSettings = PluginSettings()
+    profiles: tuple[ProfileSettings, ...] = ()
     serve: ServeSettings = ServeSettings()
 
     def groups(self) -> tuple[GroupSettings, ...]:

@@ -15,6 +15,7 @@ from malbox_tui.engine.cancellation import CancelReason, CancelToken
 from malbox_tui.engine.executor import Attempt
 from malbox_tui.engine.lifecycle import Lifecycle
 from malbox_tui.engine.machine_pool import MachinePool
+from malbox_tui.engine.profiles import Profiles
 from malbox_tui.engine.queue import MAX_PRIORITY
 from malbox_tui.engine.sample_marks import SampleMarks
 from malbox_tui.engine.waiting import WaitingRoom
@@ -36,6 +37,7 @@ from malbox_tui.model.commands import (
     SaveLimits,
     SetMachine,
     SetPriority,
+    SetProfile,
     Shutdown,
     ShutdownMode,
     TargetResult,
@@ -50,7 +52,7 @@ from malbox_tui.model.errors import (
     UnknownTask,
 )
 from malbox_tui.model.queries import TaskFilter, TaskQuery, TaskRecord
-from malbox_tui.model.task import EndedBy, TaskState, Trigger
+from malbox_tui.model.task import EndedBy, RunOptions, TaskState, Trigger
 from malbox_tui.ports import Clock, LimitsStore, MachineBook, NewTask, Store
 
 REMEMBERED_KEYS = 1000
@@ -77,6 +79,7 @@ class CommandDesk:
         log: ActionLog,
         stop: Callable[[ShutdownMode, float | None], None],
         reload_plugins: Callable[[], Awaitable[str]],
+        profiles: Profiles,
     ) -> None:
         self._lifecycle = lifecycle
         self._store = store
@@ -91,10 +94,12 @@ class CommandDesk:
         self._log = log
         self._stop = stop
         self._reload_plugins = reload_plugins
+        self._profiles = profiles
         self._answered: OrderedDict[str, asyncio.Future[CommandOutcome]] = OrderedDict()
         self._handlers: dict[type, Callable[[Any, str], Awaitable[CommandOutcome]]] = {
             CancelTasks: self._cancel_tasks,
             SetPriority: self._set_priority,
+            SetProfile: self._set_profile,
             RetryTasks: self._retry_tasks,
             ResizeGroup: self._resize,
             SaveLimits: self._save_limits,
@@ -201,6 +206,32 @@ class CommandDesk:
             return _not_done(task_id, str(error))
         return TargetResult(task_id, True, f"Task {task_id} has priority {priority}.")
 
+    async def _set_profile(self, action: SetProfile, _actor: str) -> CommandOutcome:
+        if action.profile:
+            self._profiles.named(action.profile)
+        targets = [await self._each(task_id, self._give_profile(task_id, action.profile)) for task_id in action.task_ids]
+        return _summed("given the profile" if action.profile else "left to their kind", targets)
+
+    async def _give_profile(self, task_id: int, name: str) -> TargetResult:
+        record = await self._record(task_id)
+        if record is None:
+            return _not_done(task_id, str(UnknownTask(task_id)))
+        task = record.task
+        if task.state is not TaskState.PENDING or task_id in self._tokens:
+            return _not_done(task_id, f"Task {task_id} is {task.state}; only a waiting task can be given another profile.")
+        changed = self._profiles.chosen_by_hand(task, name)
+        if changed.requires != task.requires and (problem := self._profiles.unserviceable(changed.requires)) is not None:
+            return _not_done(task_id, f"Task {task_id} can't have that profile: {problem}")
+        if task.run != RunOptions() and not changed.requires.needs_machine:
+            problem = "its arguments, or the memory that is to be kept, need a machine, and the profile has none"
+            return _not_done(task_id, f"Task {task_id} can't have that profile: {problem}.")
+        try:
+            await self._lifecycle.set_profile(task, changed)
+        except StaleTask as error:
+            return _not_done(task_id, str(error))
+        has = f"has the profile {changed.profile}" if changed.profile is not None and changed.profile.name else "has no profile"
+        return TargetResult(task_id, True, f"Task {task_id} {has}.")
+
     async def _retry_tasks(self, action: RetryTasks, _actor: str) -> CommandOutcome:
         return _summed("retried", [await self._each(task_id, self._retry(task_id)) for task_id in action.task_ids])
 
@@ -224,6 +255,7 @@ class CommandDesk:
                 timeout_s=task.timeout_s,
                 enforce_timeout=task.enforce_timeout,
                 run=task.run,
+                profile=task.profile,
                 requires=requires,
                 retry_of=task_id,
             )

@@ -97,6 +97,7 @@ class Driver:
         flush_s = max(times.flush_grace_s, 0.0 if assignment.lease is None else times.collecting_timeout_s)
         time = AttemptTime(token, times.critical_timeout_s, (flush_s, times.cancel_grace_s))
         attempt = Attempt(claim, owned, token, time, assignment.lease, assignment.batch, kept_out, limits)
+        attempt.handed_out_as = assignment.entry.requires
         self.attempts[claim.task.id] = attempt
         broken: BaseException
         try:

@@ -28,6 +28,7 @@ from malbox_tui.engine.machine_care import MachineCare
 from malbox_tui.engine.machine_pool import MachinePool
 from malbox_tui.engine.newsroom import Newsroom
 from malbox_tui.engine.plugin_roster import PluginRoster
+from malbox_tui.engine.profiles import Profiles
 from malbox_tui.engine.queue import TaskQueue
 from malbox_tui.engine.recovery import Recovery
 from malbox_tui.engine.store_health import StoreHealth
@@ -129,9 +130,9 @@ class Engine:
         )
         stores = Stores(adapters.store, adapters.quarantine, adapters.results, self._health)
         self._recovery = Recovery(adapters.store, self._lifecycle, adapters.results, self._health, settings.analysis.max_crashes)
-        self._executor = Executor(
-            stores, adapters.runner, self._machines, self._tracker, settings, GuestSide(adapters.guest_plugins, self.announce)
-        )
+        self._profiles = Profiles(settings, lambda requires: self._waiting.refusal(requires), lambda: self._roster.names)
+        guests = GuestSide(adapters.guest_plugins, self.announce)
+        self._executor = Executor(stores, adapters.runner, self._machines, self._tracker, settings, guests, self._profiles)
         self._roster = PluginRoster(adapters.runner, adapters.guest_plugins, settings, self._executor.follow)
         self._driver = Driver(
             lifecycle=self._lifecycle,
@@ -183,6 +184,7 @@ class Engine:
             log=self._actions,
             stop=self.stop,
             reload_plugins=self._roster.reload,
+            profiles=self._profiles,
         )
         self._submissions = SubmissionDesk(
             lifecycle=self._lifecycle,
@@ -192,6 +194,7 @@ class Engine:
             wall=adapters.wall,
             max_sample_bytes=settings.intake.max_sample_bytes,
             settings=settings.analysis,
+            profiles=self._profiles,
         )
 
     # --- life --------------------------------------------------------------------------------------------------------------------
@@ -264,6 +267,7 @@ class Engine:
         self._settings = settings
         self._submissions.reload(settings.intake.max_sample_bytes, settings.analysis)
         self._executor.reload(settings)
+        self._profiles.reload(settings)
         self._driver.reload(settings.analysis)
         for problem in self._machines.orders.follow(machines, _machines(settings), "the configuration"):
             log.error("%s", problem)
@@ -406,6 +410,9 @@ class Engine:
         self._adapters.runner.tell(body)
         if isinstance(body, news.TaskPriorityChanged):
             self._queue.reprioritize(body.task_id, body.priority)
+        elif isinstance(body, news.TaskProfileChanged):
+            self._queue.reclassify(body.task_id, body.requires)
+            self._pool.balance()
         elif isinstance(body, news.TaskStarting):
             self._queue.forget(body.task_id)
         elif isinstance(body, news.TaskEnded) and not self._newsroom.counts.is_owned(body.task_id):

@@ -20,7 +20,7 @@ from malbox_tui.engine.cancellation import CancelReason, CancelToken, Interrupte
 from malbox_tui.engine.guest_bounds import bounds_of
 from malbox_tui.engine.guest_order import GuestFindings, GuestOrder, GuestTimes
 from malbox_tui.engine.guest_run import GUEST_RUN, GuestRun
-from malbox_tui.engine.launching import CannotStart, find_launch
+from malbox_tui.engine.launching import CannotStart, find_kind, find_launch
 from malbox_tui.engine.lifecycle import OwnedTask
 from malbox_tui.engine.looking import Looked, look_at
 from malbox_tui.engine.machine import MachineLease
@@ -33,9 +33,11 @@ from malbox_tui.engine.outcome import (
     conclude_cut,
     conclude_failure,
     conclude_machine_failure,
+    conclude_rerouted,
 )
 from malbox_tui.engine.place import Place
 from malbox_tui.engine.planning import known_kind, planned, required_by, told_of_sample
+from malbox_tui.engine.profiles import Profiles, UnknownProfile
 from malbox_tui.engine.store_health import StoreHealth
 from malbox_tui.engine.together import together
 from malbox_tui.engine.tracker import TaskTracker
@@ -52,7 +54,9 @@ from malbox_tui.model.errors import (
 from malbox_tui.model.events import EventBody, PluginStarted
 from malbox_tui.model.launch import Launch
 from malbox_tui.model.limits import UNLIMITED, ResourceLimits
-from malbox_tui.model.task import Claim, EndedBy, Outcome, Task, TaskState
+from malbox_tui.model.profile import Profile
+from malbox_tui.model.report import Identification
+from malbox_tui.model.task import Claim, EndedBy, Outcome, RequirementClass, Task, TaskState
 from malbox_tui.ports import Findings, GuestPlugin, PendingEntry, PluginJob, PluginRunner, Quarantine, ResultStore, Store
 
 log = logging.getLogger(__name__)
@@ -67,12 +71,18 @@ END_MARGIN_S = 10.0
 """How long, over the time that plugins get to end, it may take until they have; then they are cut."""
 
 
+class _Rerouted(Exception):
+    """The task is to be served otherwise than as it was handed out; the text says why, in a sentence."""
+
+
 @dataclass(slots=True)
 class Attempt:
     """One try at one task. `token` ends it; `outcome` is None until it is decided. `lease` is the machine reserved for it, `launch` how
     its sample is started there, once that is known, `batch` the tasks that it shares its bench with.
 
     `owned` moves the task. `kept_out` maps plugins that the worker's group keeps out to the reason; `limits` bind the others.
+    `handed_out_as`: what it was taken from the queue as; None: as it is stored. `profile`, once its sample is laid out, is the task's,
+    and `identification` what is known of the kind of its content.
     """
 
     claim: Claim
@@ -85,6 +95,9 @@ class Attempt:
     limits: ResourceLimits = UNLIMITED
     outcome: Outcome | None = None
     launch: Launch | None = None
+    handed_out_as: RequirementClass | None = None
+    profile: Profile | None = None
+    identification: Identification | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +129,7 @@ class Executor:
         tracker: TaskTracker,
         settings: Settings,
         guests: GuestSide,
+        profiles: Profiles,
     ) -> None:
         self._stores = stores
         self._runner = runner
@@ -127,6 +141,7 @@ class Executor:
         self._max_sample_bytes = settings.intake.max_sample_bytes
         self._back_s = min(settings.machinery.start_timeout_s, LONGEST_REBOOT_S)
         self._guests = guests
+        self._profiles = profiles
         self._required_names = settings.plugins.required
 
     def follow(self, guest_plugins: Sequence[GuestPlugin]) -> None:
@@ -161,6 +176,8 @@ class Executor:
             conclusion = conclude(owned.task, attempt.token, happened)
         except Interrupted:
             conclusion = self._conclude_unready(attempt)
+        except _Rerouted as error:
+            conclusion = conclude_rerouted(attempt.token, str(error))
         except CannotStart as error:
             failed = Outcome(TaskState.FAILED, EndedBy.UNSERVICEABLE, str(error))
             conclusion = conclude_failure(attempt.token, failed, _doing(owned.task))
@@ -182,11 +199,31 @@ class Executor:
             time.enter(TimeLimit.INITIALIZING, self._settings.initializing_timeout_s)
             await place.take(attempt.limits)
             await self._lay_out(owned.task, place, time)
+            await self._take_profile(attempt, place)
             await place.gather(time)
             if attempt.lease is not None:
                 owned.begin_preparing()
                 time.enter(TimeLimit.PREPARING, self._settings.preparing_timeout_s)
                 attempt.launch = await self._prepare(attempt, attempt.lease, place)
+
+    async def _take_profile(self, attempt: Attempt, place: Place) -> None:
+        """Find out which profile the task has. Raises `_Rerouted` when it is not to be served as it is, `CannotStart`."""
+        owned = attempt.owned
+        if self._profiles.asks_for_kind(owned.task):
+            attempt.identification = await find_kind(owned.task, self._stores.store, place.bench, place.sample_name)
+            owned.task = self._profiles.for_kind(owned.task, attempt.identification)
+        try:
+            attempt.profile = self._profiles.of(owned.task)
+        except UnknownProfile as error:
+            raise CannotStart(str(error)) from error
+        if attempt.handed_out_as not in (None, owned.task.requires):
+            its_profile = f"Its profile is {owned.task.profile}" if attempt.profile is not None else "It has no profile any more"
+            if (problem := self._profiles.unserviceable(owned.task.requires)) is not None:
+                raise CannotStart(f"{its_profile}. {problem}")
+            raise _Rerouted(f"{its_profile}: it is to be served as {owned.task.requires}.")
+        if attempt.profile is not None:
+            kept_out = attempt.profile.kept_out(self._runner.plan, self._profiles.plugins())
+            attempt.kept_out = {**kept_out, **attempt.kept_out}
 
     async def _prepare(self, attempt: Attempt, lease: MachineLease, place: Place) -> Launch:
         """Bring the machine up, and find out meanwhile how the sample is started in it."""
@@ -236,7 +273,7 @@ class Executor:
             found = await here
             findings = found or Findings(())
             return findings, Happened(
-                findings.runs, time.reached, is_cut=found is None, required=self._required, doing=_PLUGINS_AT_WORK
+                findings.runs, time.reached, is_cut=found is None, required=self._required(attempt), doing=_PLUGINS_AT_WORK
             )
         order = self._order(attempt, attempt.lease, attempt.launch, place, job)
         guest = GuestRun(order, self._stores.results, self._guest_times, self._guest_bounds)
@@ -253,7 +290,7 @@ class Executor:
             reached=time.reached,
             lost=in_guest.lost,
             is_cut=found is None,
-            required=self._required,
+            required=self._required(attempt),
             not_run=in_guest.not_run,
             remarks=tuple(remark for remark in remarks if remark),
             has_watched=in_guest.has_watched,
@@ -262,7 +299,7 @@ class Executor:
 
     async def _job(self, attempt: Attempt, place: Place) -> PluginJob:
         """The clock of a task without a machine stands while its plugins wait for those of other tasks."""
-        task, time = attempt.claim.task, attempt.time
+        task, time = attempt.owned.task, attempt.time
         return PluginJob(
             task_id=task.id,
             token=attempt.claim.token,
@@ -270,13 +307,14 @@ class Executor:
             kept_out=attempt.kept_out,
             timeout_s=task.timeout_s,
             task_type=task.requires.task_type,
-            identification=await known_kind(task, self._runner.plan, self._stores.store),
+            identification=attempt.identification or await known_kind(task, self._runner.plan, self._stores.store),
+            options={} if attempt.profile is None else attempt.profile.options,
             on_wait=_let_stand(time) if attempt.lease is None and attempt.batch is None else lambda waits: None,
         )
 
-    @property
-    def _required(self) -> frozenset[str]:
-        return required_by(self._runner.plan, self._required_names)
+    def _required(self, attempt: Attempt) -> frozenset[str]:
+        own = () if attempt.profile is None else attempt.profile.required
+        return required_by(self._runner.plan, own or self._required_names)
 
     @property
     def _guest_times(self) -> GuestTimes:
@@ -284,7 +322,7 @@ class Executor:
 
     def _order(self, attempt: Attempt, lease: MachineLease, launch: Launch, place: Place, job: PluginJob) -> GuestOrder:
         assert place.session is not None, "its machine was brought up"
-        task = attempt.claim.task
+        task = attempt.owned.task
         return GuestOrder(
             machine=lease.machine,
             session=place.session,
@@ -359,7 +397,7 @@ class Executor:
             owned.begin_stopping(conclusion)
             attempt.time.enter(TimeLimit.STOPPING, self._settings.stopping_timeout_s)
             await self._leave(task, place)
-            identification = findings.identification
+            identification = findings.identification or attempt.identification
             if identification is not None:
                 await stores.health.insist(
                     lambda: stores.store.identify(task.sha256, identification), f"task {task.id}: its kind"

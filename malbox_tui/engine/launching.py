@@ -20,14 +20,14 @@ class CannotStart(Exception):
 
 async def find_launch(task: Task, platform: str, store: Store, bench: PluginBench, sample_name: str) -> Launch:
     """The way to start the sample that lies in the bench's inbox, on a machine of this platform. Raises `CannotStart`."""
-    launch = launch_of(await _kind(task, store, bench, sample_name), platform)
+    launch = launch_of(await find_kind(task, store, bench, sample_name), platform)
     if isinstance(launch, NoLaunch):
         raise CannotStart(launch.reason)
     return launch
 
 
-async def _kind(task: Task, store: Store, bench: PluginBench, sample_name: str) -> Identification | None:
-    """None: nobody knows it, or can be asked."""
+async def find_kind(task: Task, store: Store, bench: PluginBench, sample_name: str) -> Identification | None:
+    """What kind of content it is, from the store or else from the plugins; None: nobody knows it, or can be asked."""
     try:
         page = await store.tasks(TaskQuery(where=TaskFilter(task_ids=(task.id,)), limit=1), 0.0)
         known = next((record.sample.identification for record in page.rows), None)

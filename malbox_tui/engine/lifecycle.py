@@ -97,6 +97,11 @@ class Lifecycle:
         await self._store.write(Change(task, changed, body, self._wall.now()))
         return changed
 
+    async def set_profile(self, task: Task, changed: Task) -> None:
+        """Give a pending task what `changed` has of a profile. Raises `StaleTask`, `StoreError`."""
+        body = news.TaskProfileChanged(task_id=task.id, profile=str(changed.profile or ""), requires=changed.requires)
+        await self._store.write(Change(task, changed, body, self._wall.now()))
+
     async def _create(self, new: NewTask) -> Added:
         try:
             added = await self._store.add(new)

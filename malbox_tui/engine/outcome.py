@@ -94,6 +94,11 @@ def conclude_machine_failure(task: Task, token: CancelToken, error: MachineError
     )
 
 
+def conclude_rerouted(token: CancelToken, reason: str) -> Conclusion:
+    """The task is to be served otherwise; `reason` says why, in a sentence."""
+    return _told_to_end(token, (), unfinished=True) or GivenBack(reason)
+
+
 def conclude_cut(task: Task, token: CancelToken, reached: Reached | None) -> Conclusion:
     """The batch of the attempt was cut because of another task in it, which alone bears it."""
     told = conclude(task, token, Happened((), reached)) if reached is not None else _told_to_end(token, (), unfinished=True)

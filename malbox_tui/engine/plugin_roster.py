@@ -49,6 +49,10 @@ class PluginRoster:
                 for name in sorted(names.difference(self.names)):
                     known = ", ".join(self.names) or "none"
                     raise ConfigError("configuration", f"{where}.{key}", f"there is no plugin {name!r}; there are {known}.")
+            for profile in self._settings.profiles:
+                if denied := sorted(group.plugins_denied.intersection(profile.required)):
+                    problem = f"{denied[0]!r} is required by the profile {profile.name}; take it out of one of them."
+                    raise ConfigError("configuration", f"{where}.deny", problem)
             if denied := sorted(required & group.plugins_denied):
                 problem = f"{denied[0]!r} is named in plugins.required; take it out of one of them."
                 raise ConfigError("configuration", f"{where}.deny", problem)

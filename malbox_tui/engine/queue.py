@@ -114,6 +114,15 @@ class TaskQueue:
         self._entries[task_id] = (place, requires)
         return True
 
+    def reclassify(self, task_id: int, requires: RequirementClass) -> bool:
+        """Move a task to another class, where its priority and id put it. False if it isn't here, or is of that class already: then it
+        stays in line."""
+        (negative, _), former = self._entries.get(task_id, ((0, task_id), requires))
+        if former == requires:
+            return False
+        self.push(PendingEntry(task_id, -negative, requires))
+        return True
+
     def end(self, task_id: int) -> None:
         """A pending task is final: it leaves, or never comes."""
         self._priorities.pop(task_id, None)

@@ -14,11 +14,12 @@ from collections.abc import AsyncIterator, Callable
 from malbox_tui.config.settings import AnalysisSettings
 from malbox_tui.engine.action_log import ActionLog
 from malbox_tui.engine.lifecycle import Lifecycle
+from malbox_tui.engine.profiles import Profiles, UnknownProfile
 from malbox_tui.engine.queue import MAX_PRIORITY
 from malbox_tui.engine.waiting import WaitingRoom
 from malbox_tui.model.errors import RefusedContent, StoreError
 from malbox_tui.model.submission import Accepted, Account, Duplicate, Offer, Receipt, Refusal, Refused, SubmissionOptions
-from malbox_tui.model.task import RunOptions
+from malbox_tui.model.task import ChosenProfile, RunOptions
 from malbox_tui.ports import Clock, NewTask, Quarantine, StoredContent
 
 STORES_AT_ONCE = 4
@@ -39,6 +40,7 @@ class SubmissionDesk:
         wall: Clock,
         max_sample_bytes: int,
         settings: AnalysisSettings,
+        profiles: Profiles,
     ) -> None:
         self._lifecycle = lifecycle
         self._waiting = waiting
@@ -47,6 +49,7 @@ class SubmissionDesk:
         self._wall = wall
         self._max_sample_bytes = max_sample_bytes
         self._settings = settings
+        self._profiles = profiles
 
     def reload(self, max_sample_bytes: int, settings: AnalysisSettings) -> None:
         """From now on samples may be so large, and tasks that are made get these times."""
@@ -60,13 +63,19 @@ class SubmissionDesk:
 
         What makes no sense is refused, and what nothing could ever serve, unless it is to be held.
         """
-        unserviceable = self._refusal(options)
+        chosen: ChosenProfile | None = None
+        try:
+            options, chosen = self._profiles.asked(options)
+        except UnknownProfile as error:
+            unserviceable: Refusal | None = Refusal("nonsense", str(error))
+        else:
+            unserviceable = self._refusal(options)
         receipts: list[Receipt] = []
         under_way: deque[tuple[Offer, asyncio.Task[StoredContent | Refusal]]] = deque()
 
         async def take_first() -> None:
             offer, storing = under_way.popleft()
-            receipt = await self._receipt(offer, await storing, options)
+            receipt = await self._receipt(offer, await storing, options, chosen)
             receipts.append(receipt)
             entry.count(receipt)
             if on_receipt is not None:
@@ -122,7 +131,9 @@ class SubmissionDesk:
         except StoreError as error:
             return Refusal("store_failed", str(error))
 
-    async def _receipt(self, offer: Offer, kept: StoredContent | Refusal, options: SubmissionOptions) -> Receipt:
+    async def _receipt(
+        self, offer: Offer, kept: StoredContent | Refusal, options: SubmissionOptions, chosen: ChosenProfile | None
+    ) -> Receipt:
         if isinstance(kept, Refusal):
             return Refused(offer.name, kept)
         new = NewTask(
@@ -136,6 +147,7 @@ class SubmissionDesk:
             requires=options.requires,
             again=options.again,
             run=options.run,
+            profile=chosen,
         )
         try:
             added = await self._lifecycle.create(new)

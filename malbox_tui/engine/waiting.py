@@ -67,6 +67,10 @@ class WaitingRoom:
         reasons = [self._machines.impossible(requires, group.terms) for group in groups]
         return None if any(reason is None for reason in reasons) else reasons[0]
 
+    def refusal(self, requires: RequirementClass) -> str | None:
+        """Why there is no use in such a task, a sentence; None when there is."""
+        return self.nonsense(requires) or self.impossible(requires)
+
     def nonsense(self, requires: RequirementClass) -> str | None:
         """Why such a task makes no sense, whatever is configured later, a sentence; None when it does."""
         if requires.task_type in HOST_ONLY_TYPES and requires.asks_for_machine:

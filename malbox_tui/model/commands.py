@@ -29,6 +29,13 @@ class SetPriority(_Action, frozen=True, kw_only=True):
     priority: int
 
 
+class SetProfile(_Action, frozen=True, kw_only=True):
+    """Give pending tasks another profile. An empty one leaves it to the kind of their content, and to the default."""
+
+    task_ids: tuple[int, ...]
+    profile: str
+
+
 class RetryTasks(_Action, frozen=True, kw_only=True):
     """Make a new task for each of these final ones, with `retry_of` set."""
 
@@ -119,6 +126,7 @@ class Shutdown(_Action, frozen=True, kw_only=True):
 Action = (
     CancelTasks
     | SetPriority
+    | SetProfile
     | RetryTasks
     | ResizeGroup
     | SaveLimits

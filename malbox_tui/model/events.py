@@ -11,7 +11,7 @@ import msgspec
 from malbox_tui.model.actions import LoggedAction
 from malbox_tui.model.machine import MachineState
 from malbox_tui.model.report import PluginStatus, ResultRef, Verdict
-from malbox_tui.model.task import EndedBy, TaskState
+from malbox_tui.model.task import EndedBy, RequirementClass, TaskState
 from malbox_tui.model.worker import StopReason, WorkerKind, WorkerState
 
 
@@ -58,6 +58,13 @@ class TaskPriorityChanged(_TaskBody, frozen=True, kw_only=True):
     """A pending task got another priority."""
 
     priority: int
+
+
+class TaskProfileChanged(_TaskBody, frozen=True, kw_only=True):
+    """A pending task got another profile, in words (empty: none), and with it perhaps other needs."""
+
+    profile: str
+    requires: RequirementClass
 
 
 class _TaskEnded(_TaskBody, frozen=True, tag=True, kw_only=True):
@@ -247,6 +254,7 @@ EventBody = (
     | TaskStageChanged
     | TaskGivenBack
     | TaskPriorityChanged
+    | TaskProfileChanged
     | TaskCompleted
     | TaskFailed
     | TaskTimedOut

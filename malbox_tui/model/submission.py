@@ -36,6 +36,7 @@ class SubmissionOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What is asked of all samples of one submission. `again` analyses content that already has a completed task once more.
 
     `enforce_timeout`: watch the guest for the whole timeout, also when the sample has ended before; None: as the configuration says.
+    `profile`: the name of one; empty: the one for the kind of the content, or else the default, where there are such.
     `hold` takes tasks that no machine and no worker group could serve now, to wait for one that can; else they are refused.
     `actor` is who submits (empty: whoever runs the engine), and `origin` from where, as those of a `Command`.
     """
@@ -47,6 +48,7 @@ class SubmissionOptions(msgspec.Struct, frozen=True, kw_only=True):
     requires: RequirementClass = RequirementClass()
     hold: bool = False
     run: RunOptions = RunOptions()
+    profile: str = ""
     actor: str = ""
     origin: str = ""
 

@@ -166,6 +166,37 @@ class RunOptions(msgspec.Struct, frozen=True, gc=False):
     memory_dump: bool = False
 
 
+class ChosenBy(StrEnum):
+    """Who or what chose a profile."""
+
+    HAND = "hand"
+    KIND = "kind"
+    DEFAULT = "default"
+
+
+class ChosenProfile(msgspec.Struct, frozen=True, kw_only=True):
+    """Which profile a task has, and why. An empty `name`: none so far. `kind`: that of the content for which it was chosen.
+
+    `timeout_s` (None: none) and `requires` are what was asked of the task itself, without any profile.
+    """
+
+    name: str = ""
+    by: ChosenBy = ChosenBy.DEFAULT
+    kind: str = ""
+    timeout_s: float | None = None
+    requires: RequirementClass = RequirementClass()
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the kind of the content has no say in it any more."""
+        return self.by is not ChosenBy.DEFAULT
+
+    def __str__(self) -> str:
+        """For a person: "office, for kind ole"; empty where there is none."""
+        why = {ChosenBy.HAND: "chosen by hand", ChosenBy.KIND: f"for kind {self.kind}", ChosenBy.DEFAULT: "the default"}
+        return f"{self.name}, {why[self.by]}" if self.name else ""
+
+
 class Outcome(msgspec.Struct, frozen=True):
     """How an attempt ended: decided before `stopping`, stored with it, and recorded as the final state after it."""
 
@@ -182,6 +213,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     `stages` maps a state's name to the seconds spent in it: `pending` summed over all waits, the others of the latest attempt.
     `attempts` counts the attempts that were not interrupted; `crashes` those in a row that died with the engine.
     With `enforce_timeout` its guest is watched for the whole `timeout_s`, also when the sample has ended before.
+    `profile`: None where there were no profiles when it was made.
     `machine` is the one that serves the task, or served the attempt that ended it; None for a host-only task.
     `reason` is, for a final task, the sentence that says how it ended; for a pending one, why it waits, or empty.
     """
@@ -194,6 +226,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     timeout_s: float = 300.0
     enforce_timeout: bool = False
     run: RunOptions = RunOptions()
+    profile: ChosenProfile | None = None
     state: TaskState = TaskState.PENDING
     attempts: int = 0
     crashes: int = 0

@@ -108,6 +108,7 @@ def _do_nothing() -> None:
 
 
 async def _work(seat: Seat, piece: Sequence[Part]) -> None:
+    await seat.use(piece[0].options)
     if len(_waiting(piece)) > 1 and await _takes_batches(seat, piece) and len(_waiting(piece)) > 1:
         await Together(seat, _waiting(piece)).run()
         await seat.after_task()
@@ -145,6 +146,15 @@ async def _ready(seat: Seat) -> Ending:
 
 
 def _pieces(parts: Sequence[Part]) -> Iterator[list[Part]]:
+    """What a plugin gets at once, all with the same options, since its process has one set of them."""
+    alike: dict[tuple[tuple[str, str], ...], list[Part]] = {}
+    for part in parts:
+        alike.setdefault(tuple(sorted(part.options.items())), []).append(part)
+    for those in alike.values():
+        yield from _sized(those)
+
+
+def _sized(parts: Sequence[Part]) -> Iterator[list[Part]]:
     piece: list[Part] = []
     size_bytes = 0
     for part in parts:

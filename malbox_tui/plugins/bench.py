@@ -48,6 +48,8 @@ class HostBench:
         self._folder = folder
         self._groups = groups
         self._around = around
+        self._identifying = asyncio.Lock()
+        """One sample at a time: the tasks of a batch ask side by side."""
         self._seats = [Seat(plugin, around, self.inbox, folder / f"scratch-{plugin.name}", limits, groups) for plugin in plugins]
 
     def prepare(self) -> None:
@@ -63,7 +65,10 @@ class HostBench:
     async def identify(self, sample_name: str) -> Identification | None:
         """As `PluginBench.identify`."""
         seat = next((seat for seat in self._seats if seat.plugin.name == IDENTIFYING_PLUGIN), None)
-        return None if seat is None else await identify(seat, sample_name)
+        if seat is None:
+            return None
+        async with self._identifying:
+            return await identify(seat, sample_name)
 
     async def run(self, job: PluginJob, stop: StopSignal) -> Findings:
         """Plugins that may run together do; then the sequential ones, one at a time, by name. Of a single task none makes a batch."""

@@ -19,6 +19,7 @@ LIMIT_S = 60.0
 
 async def identify(seat: Seat, sample_name: str) -> Identification | None:
     """What the plugin says; None when it doesn't know, breaks, or takes too long. Cancelled: its process is killed."""
+    await seat.use({})
     turn = Turn(seat)
     quiet = replace(seat.around, on_news=lambda _news: None)
     job = PluginJob(0, "", sample_name)

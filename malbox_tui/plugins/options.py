@@ -10,18 +10,18 @@ from malbox_tui.model.errors import ConfigError
 from malbox_tui.plugins.manifest import Manifest
 
 
-def configured(manifest: Manifest, options: Mapping[str, str], config_file: str) -> dict[str, str]:
-    """The options of a plugin: those of its manifest, and the operator's over them. Raises `ConfigError`."""
-    name = manifest.plugin.name
+def configured(manifest: Manifest, options: Mapping[str, str], config_file: str, place: str) -> dict[str, str]:
+    """The options of a plugin: those of its manifest, and over them the operator's, which stand at `place` in the file. Raises
+    `ConfigError`."""
     for key in options:
         if key not in manifest.config:
             known = difflib.get_close_matches(key, manifest.config, n=1, cutoff=0.5) or sorted(manifest.config)
             hint = f"; it has {', '.join(known)}" if known else "; it has none"
-            raise ConfigError(config_file, f"plugins.config.{name}.{key}", f"the plugin has no such option{hint}")
+            raise ConfigError(config_file, f"{place}.{key}", f"the plugin has no such option{hint}")
     config = {**manifest.config, **options}
     for key in manifest.sandbox.paths:
         if (problem := _path_problem(config[key])) is not None:
-            raise ConfigError(config_file, f"plugins.config.{name}.{key}", problem)
+            raise ConfigError(config_file, f"{place}.{key}", problem)
     return config
 
 

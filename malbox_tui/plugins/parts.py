@@ -127,6 +127,8 @@ class Part:
         self.identification: Identification | None = None
         self.log = b""
         self.when_over: Callable[[], None] = lambda: None
+        self.options: Mapping[str, str] = member.job.options.get(plugin.name, {})
+        """Those that the plugin has for this task, in place of its own."""
         self._member = member
         self._plugin = plugin
         self._around = around

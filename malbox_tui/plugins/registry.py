@@ -156,7 +156,7 @@ def _found(settings: PluginSettings, places: Sequence[Path], config_file: str) -
 
 
 def _with_settings(plugin: FoundPlugin, settings: PluginSettings, config_file: str) -> FoundPlugin:
-    config = configured(plugin.manifest, settings.config.get(plugin.name, {}), config_file)
+    config = configured(plugin.manifest, settings.config.get(plugin.name, {}), config_file, f"plugins.config.{plugin.name}")
     if (option := settings.interpreters.get(plugin.name)) is None:
         return replace(plugin, config=config)
     key = f"plugins.interpreters.{plugin.name}"

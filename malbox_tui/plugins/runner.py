@@ -27,6 +27,7 @@ from malbox_tui.plugins.condition import Condition
 from malbox_tui.plugins.events import PluginEvent, deliver, emitted, event_of, numbers_of
 from malbox_tui.plugins.fingerprint import Fingerprints, changes_between, fingerprints
 from malbox_tui.plugins.floor import Floor
+from malbox_tui.plugins.profiles import check_profiles
 from malbox_tui.plugins.registry import FoundPlugin, find_guest_plugins, find_plugins, plan_for
 from malbox_tui.plugins.replies import Emitted
 from malbox_tui.plugins.surroundings import Surroundings
@@ -190,7 +191,9 @@ class HostPluginRunner:
     def _find(self) -> _Found:
         places, settings = (*self._plugin_folders, *self._installed()), self._settings.plugins
         plugins = find_plugins(settings, *places)
-        return _Found(plugins, find_guest_plugins(settings, *places), fingerprints(plugins))
+        guests = find_guest_plugins(settings, *places)
+        check_profiles(self._settings.profiles, plugins, [guest.name for guest in guests])
+        return _Found(plugins, guests, fingerprints(plugins))
 
     def _take(self, found: _Found) -> None:
         plugins = found.plugins

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,8 @@ class Seat:
             bench=groups,
             interpreter=plugin.interpreter,
         )
+        self._configured = plugin
+        """With the options that its process has, or will have."""
         self._process: ConfinedProcess | None = None
         self._run_number = 0
         self._strikes = Strikes()
@@ -96,6 +99,16 @@ class Seat:
     def has_lost_process(self) -> bool:
         """Its last process broke, or had to be killed, and there is no other since."""
         return self._lost and self._process is None
+
+    async def use(self, options: Mapping[str, str]) -> None:
+        """Have a process with these options in place of its own, from the next turn on; one with others is ended, politely first."""
+        configured = replace(self.plugin, config={**self.plugin.config, **options})
+        if configured.config == self._configured.config:
+            return
+        self._configured = configured
+        self._work = replace(self._work, readable=configured.host_paths())
+        async with self._talking:
+            await self.retire()
 
     def begin_turn(self, on_close: Callable[[], None]) -> None:
         """Limits that hit are counted from here on. `on_close` is called when the turn has to end at once."""
@@ -224,7 +237,7 @@ class Seat:
             await _end(process)
 
     async def _get_ready(self, process: ConfinedProcess) -> None:
-        config = {**self.plugin.config, **process.places.readable}
+        config = {**self._configured.config, **process.places.readable}
         process.send({"kind": "start", "config": config})
         try:
             async with asyncio.timeout(READY_TIMEOUT_S):

@@ -56,7 +56,7 @@ class PluginJob:
     together; who keeps to it is whoever speaks through the stop signal. `subject` is what is looked at, for a person, when it isn't the
     task's sample but something that was collected of its run; results then lie apart from those on the sample. `identification` is what
     was known of the sample's kind before. `on_wait(True)` is called when nothing is done for it because plugins wait for those of other
-    tasks, `on_wait(False)` when that is over.
+    tasks, `on_wait(False)` when that is over. `options`: by plugin, those that it has for this task in place of its own.
     """
 
     task_id: int
@@ -68,6 +68,7 @@ class PluginJob:
     task_type: str = "static"
     identification: Identification | None = None
     on_wait: Callable[[bool], None] = lambda waits: None
+    options: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from malbox_tui.model.events import Event, EventBody
 from malbox_tui.model.queries import TaskPage, TaskQuery
 from malbox_tui.model.report import Identification
 from malbox_tui.model.sample import SampleName
-from malbox_tui.model.task import RequirementClass, RunOptions, Task, TaskState
+from malbox_tui.model.task import ChosenProfile, RequirementClass, RunOptions, Task, TaskState
 
 
 class StoreIdentity(msgspec.Struct, frozen=True):
@@ -45,6 +45,7 @@ class NewTask(msgspec.Struct, frozen=True):
     retry_of: int | None = None
     enforce_timeout: bool = False
     run: RunOptions = RunOptions()
+    profile: ChosenProfile | None = None
 
 
 class Added(msgspec.Struct, frozen=True):

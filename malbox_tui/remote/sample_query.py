@@ -40,6 +40,7 @@ class SampleQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     avoid: Annotated[tuple[Word, ...], msgspec.Meta(max_length=100)] = ()
     argument: Annotated[tuple[Argument, ...], msgspec.Meta(max_length=100)] = ()
     memory_dump: bool = False
+    profile: Annotated[str, msgspec.Meta(max_length=200)] = ""
 
     def options(self) -> SubmissionOptions:
         """The same as an engine takes it."""
@@ -58,6 +59,7 @@ class SampleQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
                 avoid=self.avoid,
             ),
             run=RunOptions(self.argument, self.memory_dump),
+            profile=self.profile,
         )
 
 
@@ -82,6 +84,7 @@ def sample_query(name: SampleName, options: SubmissionOptions) -> str:
         avoid=requires.avoid,
         argument=options.run.arguments,
         memory_dump=options.run.memory_dump,
+        profile=options.profile,
     )
     pairs = [("name", name.name), *([("origin", name.origin)] if name.origin else [])]
     for field in SampleQuery.__struct_fields__:

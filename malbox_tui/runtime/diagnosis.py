@@ -24,6 +24,7 @@ from malbox_tui.engine.clock import SystemClock
 from malbox_tui.machinery.binding import LibvirtNotInstalled, libvirt_module
 from malbox_tui.model.errors import DataFolderInUse, MalboxError
 from malbox_tui.plugins.places import all_places
+from malbox_tui.plugins.profiles import check_profiles
 from malbox_tui.plugins.registry import find_guest_plugins, find_plugins
 from malbox_tui.runtime.finding import Finding, Health
 from malbox_tui.runtime.machine_diagnosis import diagnose_machines
@@ -60,7 +61,10 @@ def diagnose(folders: DataFolders, source: ConfigSource) -> Iterator[Finding]:
 def plugin_fault(settings: Settings, folders: DataFolders, source: ConfigSource) -> MalboxError | None:
     """The first thing that is wrong with the settings of plugins, or with the plugins themselves; None when all is right."""
     try:
-        find_plugins(settings.plugins, *all_places(folders), config_file=source.shown)
+        places = all_places(folders)
+        hosts = find_plugins(settings.plugins, *places, config_file=source.shown)
+        guests = [plugin.name for plugin in find_guest_plugins(settings.plugins, *places, config_file=source.shown)]
+        check_profiles(settings.profiles, hosts, guests, source.shown)
     except MalboxError as error:
         return error
     return None

@@ -18,15 +18,15 @@ from malbox_tui.model.events import Event, EventBody, Position
 from malbox_tui.model.queries import TaskRecord
 from malbox_tui.model.report import Identification, PluginRun, Verdict
 from malbox_tui.model.sample import Note, Sample, SampleName
-from malbox_tui.model.task import EndedBy, Outcome, RequirementClass, RunOptions, Task, TaskState
+from malbox_tui.model.task import ChosenProfile, EndedBy, Outcome, RequirementClass, RunOptions, Task, TaskState
 from malbox_tui.ports import PendingEntry
 
 Row = Sequence[Any]
 T = TypeVar("T")
 
-TASK_WIDTH = 26
+TASK_WIDTH = 27
 """How many columns a task has."""
-MOVE_WIDTH = 23
+MOVE_WIDTH = 24
 """How many values a move has."""
 ACTION_WIDTH = 8
 """How many columns an action has."""
@@ -66,6 +66,16 @@ def _run_text(run: RunOptions) -> str:
 
 
 @lru_cache(maxsize=256)
+def _profile_text(profile: ChosenProfile) -> str:
+    return json_text(profile)
+
+
+@lru_cache(maxsize=256)
+def _profile(text: str) -> ChosenProfile:
+    return msgspec.json.decode(text, type=ChosenProfile)
+
+
+@lru_cache(maxsize=256)
 def _run_options(text: str) -> RunOptions:
     return msgspec.json.decode(text, type=RunOptions)
 
@@ -83,6 +93,7 @@ def _movable(task: Task) -> tuple[Any, ...]:
         None if task.verdict is None else json_text(task.verdict),
         json_text(task.plugins) if task.plugins else "[]",
         task.machine,
+        None if task.profile is None else _profile_text(task.profile),
     )
 
 
@@ -156,8 +167,9 @@ def task_of(row: Row) -> Task:
         verdict=_optional(_verdict, row[21]),
         plugins=_plugins(row[22]),
         machine=row[23],
-        enforce_timeout=bool(row[24]),
-        run=_run_options(row[25]),
+        profile=_optional(_profile, row[24]),
+        enforce_timeout=bool(row[25]),
+        run=_run_options(row[26]),
     )
 
 

@@ -37,6 +37,7 @@ def created(new: NewTask, task_id: int) -> Task:
         timeout_s=new.timeout_s,
         enforce_timeout=new.enforce_timeout,
         run=new.run,
+        profile=new.profile,
         retry_of=new.retry_of,
         created_at=new.at,
         stage_since=new.at,

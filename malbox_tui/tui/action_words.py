@@ -13,6 +13,13 @@ from malbox_tui.model.sample import visible
 _WORDS: Mapping[type, tuple[str, str, Callable[[Any, tuple[int, ...]], str]]] = MappingProxyType(
     {
         commands.CancelTasks: ("canceled", "cancel", lambda action, ids: _tasks(ids)),
+        commands.SetProfile: (
+            "gave",
+            "give",
+            lambda action, ids: (
+                f"{_tasks(ids)} {f'the profile {action.profile}' if action.profile else 'the profile of its kind'}"
+            ),
+        ),
         commands.SetPriority: ("gave", "give", lambda action, ids: f"{_tasks(ids)} priority {action.priority}"),
         commands.RetryTasks: ("retried", "retry", lambda action, ids: _tasks(ids)),
         commands.ResizeGroup: ("resized", "resize", lambda action, ids: f"{_named(action.group)}{_limits(action)}"),

@@ -183,6 +183,12 @@ class MalboxApp(App[ShutdownMode]):
         if record is not None:
             self.orders.change_priority(record, step)
 
+    async def action_profile(self) -> None:
+        """Give a waiting task another profile."""
+        record = await self._target()
+        if record is not None:
+            await self.orders.change_profile(record)
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """See `App`: keys for tasks are none where machines are looked at, and those for machines not without one. What is out of
         reach is greyed."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from malbox_tui.model.profile import AUTO
 from malbox_tui.model.submission import SubmissionOptions
 from malbox_tui.model.task import HOST_ONLY_TYPES, RequirementClass, RunOptions
 
@@ -18,11 +19,12 @@ YES, NO = frozenset({"yes", "y"}), frozenset({"no", "n", ""})
 @dataclass(frozen=True, slots=True)
 class Asked:
     """`platform`: of the machine that samples run in, `ANY`, or empty for none. `arguments`: the sample's, quoted as for a shell.
-    `memory`: whether its machine's memory is kept, as `YES` and `NO`."""
+    `memory`: whether its machine's memory is kept, as `YES` and `NO`. `profile`: the name of one; empty: the one for its kind."""
 
     platform: str = ""
     arguments: str = ""
     memory: str = ""
+    profile: str = ""
 
 
 def asked_by(options: SubmissionOptions) -> Asked:
@@ -32,6 +34,7 @@ def asked_by(options: SubmissionOptions) -> Asked:
         requires.platform or (ANY if requires.needs_machine else ""),
         shlex.join(options.run.arguments),
         "yes" if options.run.memory_dump else "",
+        options.profile,
     )
 
 
@@ -39,9 +42,10 @@ def options_of(asked: Asked, given: SubmissionOptions) -> SubmissionOptions:
     """`given` with what is asked in place of what they say of that. Raises ValueError, with a sentence."""
     requires = _requires(asked.platform.strip(), given.requires)
     run = RunOptions(_arguments(asked.arguments), _is_wanted(asked.memory.strip().lower()))
-    if run != RunOptions() and not requires.needs_machine:
+    profile = "" if asked.profile.strip() == AUTO else asked.profile.strip()
+    if run != RunOptions() and not profile and not requires.needs_machine:
         raise ValueError(f"Arguments and memory are of samples that run in a machine. Say in which: linux, windows or {ANY}.")
-    return msgspec.structs.replace(given, requires=requires, run=run)
+    return msgspec.structs.replace(given, requires=requires, run=run, profile=profile)
 
 
 def _requires(platform: str, given: RequirementClass) -> RequirementClass:

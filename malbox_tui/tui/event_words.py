@@ -65,6 +65,8 @@ def log_line(event: news.Event) -> LogLine | None:
             return LogLine(at, "muted", f"#{body.task_id} canceled", body.reason)
         case news.TaskGivenBack():
             return LogLine(at, "late", f"#{body.task_id} given back", body.reason)
+        case news.TaskProfileChanged():
+            return LogLine(at, "muted", f"#{body.task_id} profile {body.profile or 'none'}")
         case news.TaskPriorityChanged():
             return LogLine(at, "muted", f"#{body.task_id} priority {body.priority}")
         case news.WorkerStarted():

@@ -47,6 +47,7 @@ DASHBOARD: tuple[Key, ...] = (
     Key("task.retry", "r", "app.retry_task", "r", "retry", "Analyse the content of an ended task again, as a new task"),
     Key("task.raise", "plus,equals_sign", "app.priority(1)", "+", "", "Raise the priority of a waiting task"),
     Key("task.lower", "minus", "app.priority(-1)", "-", "", "Lower the priority of a waiting task"),
+    Key("task.profile", "f", "app.profile", "f", "", "Give a waiting task another profile"),
     Key(
         "workers.group",
         "w",
@@ -183,6 +184,7 @@ TASK_SCREEN: tuple[Key, ...] = (
     Key("task.back", "escape,backspace", "app.back", "esc", "back", "Back to where one came from"),
     Key("task.cancel_here", "c", "app.cancel_task", "c", "cancel", "Cancel this task (asks first)"),
     Key("task.retry_here", "r", "app.retry_task", "r", "retry", "Analyse this content again, as a new task"),
+    Key("task.profile_here", "f", "app.profile", "f", "", "Give this task, while it waits, another profile"),
     Key("task.report", "v", "screen.report", "v", "report", "The reports whole: long tables and trees scroll"),
     Key(
         "task.export",
@@ -274,7 +276,7 @@ YIELDING = (
 )
 """Actions whose keys the bottom line does without where there is little room, the first one first."""
 
-TASK_ACTIONS = frozenset({"open_task", "cancel_task", "retry_task", "priority"})
+TASK_ACTIONS = frozenset({"open_task", "cancel_task", "retry_task", "priority", "profile"})
 """Actions on one task."""
 CHANGING_ACTIONS = frozenset(
     {
@@ -282,6 +284,7 @@ CHANGING_ACTIONS = frozenset(
         "cancel_task",
         "retry_task",
         "priority",
+        "profile",
         "resize_min",
         "resize_max",
         "save_limits",

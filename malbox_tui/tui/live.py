@@ -36,6 +36,7 @@ _ENDS: dict[type, TaskState] = {
 
 _MAKES_TASKS_WAIT = (
     news.TaskPriorityChanged,
+    news.TaskProfileChanged,
     news.MachineChanged,
     news.WorkerStarted,
     news.WorkerStopped,

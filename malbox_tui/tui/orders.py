@@ -30,13 +30,15 @@ from malbox_tui.model.commands import (
     SaveLimits,
     SetMachine,
     SetPriority,
+    SetProfile,
 )
 from malbox_tui.model.errors import MalboxError
 from malbox_tui.model.machine import MachineSpec, MachineView
 from malbox_tui.model.overview import GroupView, Overview
+from malbox_tui.model.profile import AUTO
 from malbox_tui.model.queries import TaskRecord
 from malbox_tui.model.sample import visible
-from malbox_tui.model.task import OWNED_STATES
+from malbox_tui.model.task import OWNED_STATES, TaskState
 from malbox_tui.ports import Client
 from malbox_tui.tui.asked import Asked
 from malbox_tui.tui.columns import name_cell
@@ -106,6 +108,23 @@ class Orders:
         thing = ("priority", record.task.id)
         priority = self._asked.latest(thing, record.task.priority) + step
         self._carry_out(SetPriority(task_ids=(record.task.id,), priority=priority), (thing, priority))
+
+    async def change_profile(self, record: TaskRecord) -> None:
+        """Ask which profile a waiting task is to have."""
+        task = record.task
+        if task.state is not TaskState.PENDING:
+            problem = f"Task {task.id} is {task.state.value.replace('_', ' ')}; only a waiting task can be given another profile."
+            say(self._app, problem, bad=True)
+            return
+
+        def answered(text: str | None) -> None:
+            if text is not None:
+                name = "" if text.strip() == AUTO else text.strip()
+                self._carry_out(SetProfile(task_ids=(task.id,), profile=name))
+
+        has = "" if task.profile is None else task.profile.name
+        hint = "The name of a profile; empty: the one for the kind of its content. Escape leaves it."
+        await self._app.push_screen(Prompt(f"Profile of task {task.id}", hint, has), answered)
 
     def change_min(self, group: GroupView, step: int) -> None:
         """Raise or lower the least number of workers of a group."""

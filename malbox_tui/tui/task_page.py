@@ -175,6 +175,8 @@ def _about(task: Task, moment: Moment, clock: Callable[[float], str], width: int
     if task.ended_by is not None:
         yield _labelled("ended by", plain(task.ended_by.value.replace("_", " ")), moment)
     yield _labelled("type", shown(f"{task.type}, priority {task.priority}, {_attempts(task)}"), moment)
+    if task.profile is not None and task.profile.name:
+        yield from _told("profile", str(task.profile), moment, width)
     if task.requires.needs_machine:
         yield _labelled("needs", shown(str(task.requires)), moment)
     if task.machine is not None:

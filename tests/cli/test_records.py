@@ -61,6 +61,7 @@ def test_a_finished_tasks_record_says_everything() -> None:
         "finished_at": "1970-01-01T00:18:20.000Z",
         "timeout_s": 300.0,
         "enforce_timeout": False,
+        "profile": None,
         "run": {"arguments": [], "memory_dump": False},
         "stages": {"pending": 9.75, "running": 39.5},
         "verdict": {"classification": "malicious", "score": 100, "confidence": "high", "labels": ["EICAR", r"\x1b[31mred"]},

@@ -45,6 +45,7 @@ def test_what_works_at_rest_is_what_the_table_says(malbox: CommandLine) -> None:
         "cancel": [1],
         "retry": [1],
         "priority": [3, 2],
+        "profile": ["auto", 2],
         "resize": ["--max", 2],
         "submit": [malbox.sample("c")],
         "sample": [SHA_OF_A],
@@ -55,7 +56,14 @@ def test_what_works_at_rest_is_what_the_table_says(malbox: CommandLine) -> None:
 
 def test_what_is_printed_as_json_is_what_the_table_says(malbox: CommandLine) -> None:
     malbox.submit("a", "b")
-    arguments = {"cancel": [1], "retry": [1], "priority": [3, 2], "submit": [malbox.sample("c")], "sample": [SHA_OF_A]}
+    arguments = {
+        "cancel": [1],
+        "retry": [1],
+        "priority": [3, 2],
+        "profile": ["auto", 2],
+        "submit": [malbox.sample("c")],
+        "sample": [SHA_OF_A],
+    }
     for name, row in COMMANDS.items():
         if row[2] != "no":
             said = malbox(name, *arguments.get(name, ()), "--json")

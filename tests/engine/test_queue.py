@@ -29,6 +29,26 @@ def test_classes_come_in_the_order_of_their_first_tasks() -> None:
     assert _classes(queue) == [WINDOWS]
 
 
+def test_a_task_of_another_class_keeps_its_priority_and_its_place_by_id() -> None:
+    queue = TaskQueue()
+    for task_id, priority in [(1, 1), (2, 5), (3, 1)]:
+        queue.push(PendingEntry(task_id, priority, STATIC))
+    queue.push(PendingEntry(4, 1, WINDOWS))
+    assert queue.reclassify(3, WINDOWS)
+    assert [queue.pop(WINDOWS), queue.pop(WINDOWS)] == [PendingEntry(3, 1, WINDOWS), PendingEntry(4, 1, WINDOWS)]
+    assert [_pop(queue), _pop(queue)] == [2, 1]
+    assert not queue.reclassify(3, STATIC), "it is not here"
+    assert len(queue) == 0
+
+
+def test_a_task_that_stays_in_its_class_stays_in_line() -> None:
+    queue = TaskQueue()
+    queue.push(PendingEntry(1, 1, STATIC))
+    line = queue.line(STATIC)
+    assert not queue.reclassify(1, STATIC)
+    assert queue.line(STATIC) is line
+
+
 def test_a_class_with_no_task_is_not_there() -> None:
     with pytest.raises(KeyError):
         TaskQueue().pop(STATIC)

@@ -25,9 +25,12 @@ words = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=2
     tags=st.lists(words, max_size=3),
     arguments=st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=20), max_size=3),
     memory=st.booleans(),
+    profile=st.just("") | words,
     others=st.tuples(st.none() | words, st.none() | words, st.none() | words),
 )
-def test_what_is_written_is_read_back(name, origin, priority, timeout_s, enforce, flags, tags, arguments, memory, others) -> None:
+def test_what_is_written_is_read_back(
+    name, origin, priority, timeout_s, enforce, flags, tags, arguments, memory, profile, others
+) -> None:
     platform, arch, pin = others
     options = SubmissionOptions(
         priority=priority,
@@ -37,6 +40,7 @@ def test_what_is_written_is_read_back(name, origin, priority, timeout_s, enforce
         hold=flags[1],
         requires=RequirementClass("dynamic", platform, arch, tuple(tags), pin),
         run=RunOptions(tuple(arguments), memory),
+        profile=profile,
     )
     query = sample_query(SampleName(name, origin), options)
     assert query.isascii()

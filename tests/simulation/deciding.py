@@ -82,4 +82,6 @@ def handed_out(facts: Facts) -> Iterator[tuple[Entry, WorkerGroup, Machine | Non
             assignment = worker.held[task_id]
             lease = assignment.lease
             machine = None if lease is None else view.machines[lease.machine.name]
-            yield facts.queue_before[task_id], view.groups[worker.group], machine, assignment.batch
+            place, _ = facts.queue_before[task_id]
+            # Its class may have changed, and it been handed out for that, in one and the same step.
+            yield (place, assignment.entry.requires), view.groups[worker.group], machine, assignment.batch

@@ -9,7 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
+from msgspec import structs
+
 from malbox_tui.config.machines import Arch, MachinerySettings, MachineSettings, Provider
+from malbox_tui.config.profiles import ProfileSettings
 from malbox_tui.config.settings import AnalysisSettings, GeneralSettings, Settings
 from malbox_tui.config.workers import ExecutionMode, PluginRestrictions, WorkerSettings
 from malbox_tui.model.commands import ShutdownMode
@@ -30,6 +33,7 @@ from tests.simulation.plan import (
     Pause,
     Plan,
     Prioritize,
+    Reprofile,
     Resize,
     Resume,
     Retry,
@@ -137,6 +141,33 @@ def _some(chance: Random, machines: tuple[MachineSettings, ...]) -> tuple[Machin
     return tuple(machine for machine in machines if chance.random() < 0.7)
 
 
+def _profiles(machines: tuple[MachineSettings, ...]) -> tuple[ProfileSettings, ...]:
+    """One of everything that a profile can say: each kind of content has one, and one wants a machine where there are some."""
+    platform = machines[0].platform if machines else None
+    return (
+        ProfileSettings(name="short", plugins=("digests",), required=("digests",), timeout_s=1.0),
+        ProfileSettings(name="programs", kinds=("pe",), platform=platform),
+        ProfileSettings(name="others", kinds=("elf",), options={"strings": {"min_length": "8"}}),
+    )
+
+
+def _with_profiles(epoch: Epoch) -> Epoch:
+    """The same, in every third epoch, with profiles that samples are given, by hand or by kind, and that are changed while tasks wait.
+    They are drawn by themselves."""
+    chance = Random(repr((epoch.settings.analysis, len(epoch.actions), epoch.actions[:2])))
+    if chance.random() > 0.35:
+        return epoch
+    profiles = _profiles(epoch.settings.machines)
+    names = ("", "", *(profile.name for profile in profiles))
+    timeout_s = epoch.settings.analysis.critical_timeout_s
+    settings = structs.replace(epoch.settings, profiles=tuple(p for p in profiles if (p.timeout_s or 0) < timeout_s))
+    actions = [(at, replace(act, profile=chance.choice(names)) if isinstance(act, Submit) else act) for at, act in epoch.actions]
+    last_s = actions[-1][0]
+    actions += [(_moment(chance, last_s), Reprofile(chance.random(), chance.choice((*names, "gone")))) for _ in range(8)]
+    actions.sort(key=lambda timed: timed[0])
+    return replace(epoch, settings=settings, actions=tuple(actions))
+
+
 def _settings(chance: Random, machines: tuple[MachineSettings, ...]) -> Settings:
     low, high = _limits(chance)
     return Settings(
@@ -205,7 +236,7 @@ def _epoch(chance: Random, settings: Settings, contents: int) -> Epoch:
         static = replace(_submit(chance, settings, contents, RequirementClass()), again=True)
         actions += [(_moment(chance, length_s), static) for _ in range(3)]
     actions.sort(key=lambda timed: timed[0])
-    return Epoch(settings, tuple(actions), _ending(chance, length_s))
+    return _with_profiles(Epoch(settings, tuple(actions), _ending(chance, length_s)))
 
 
 def _scene(chance: Random, settings: Settings, contents: int, length_s: float) -> list[tuple[float, Action]]:

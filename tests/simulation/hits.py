@@ -45,6 +45,7 @@ def limit(ended_by: EndedBy) -> str:
 
 BATCHES = ("batch: full", "batch: not full, and waited for")
 WATCHED = "a machine was watched to the end"
+REROUTED = "a task went back, to be served as its profile says"
 LIMITS = (EndedBy.ANALYSIS_TIMEOUT, EndedBy.CRITICAL_TIMEOUT, EndedBy.STAGE_TIMEOUT)
 
 NEVER_MADE = (

@@ -90,7 +90,10 @@ class Mirror:
                 self._move(body, body.state).crashes = None
             case news.TaskGivenBack():
                 told = self._move(body, TaskState.PENDING)
+                self.hits[hits.REROUTED] += ": it is to be served as " in body.reason
                 told.worker, told.machine, told.crashes, told.reason = None, None, body.crashes, body.reason
+            case news.TaskProfileChanged():
+                self.changed.add(body.task_id)
             case news.TaskPriorityChanged():
                 self.tasks[body.task_id].priority = body.priority
                 self.changed.add(body.task_id)

@@ -58,6 +58,8 @@ class Operator:
                 await self.do(
                     commands.SetPriority(task_ids=self._tasks(action.where, TaskState.PENDING), priority=action.priority)
                 )
+            case plan.Reprofile():
+                await self.do(commands.SetProfile(task_ids=self._tasks(action.where, TaskState.PENDING), profile=action.profile))
             case plan.Retry():
                 await self._retry(action)
             case plan.Resize():
@@ -94,6 +96,7 @@ class Operator:
             again=action.again,
             requires=action.requires,
             hold=action.hold,
+            profile=action.profile,
         )
         account = await self.engine.submit(offers(), options, self.receipts.append)
         if len(account.receipts) != action.count:

@@ -33,6 +33,7 @@ class Submit:
     timeout_s: float | None
     enforce_timeout: bool | None
     memory_dump: bool
+    profile: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,14 @@ class Cancel:
 class Prioritize:
     where: float
     priority: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reprofile:
+    """Gives a pending task a profile, or one that there is not; empty: the one for its kind."""
+
+    where: float
+    profile: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +123,27 @@ class Inject:
     fault: Fault
 
 
-Action = Submit | Cancel | Prioritize | Retry | Resize | Pause | Resume | Disable | Enable | Save | Look | JumpClock | Inject
+Action = (
+    Submit
+    | Cancel
+    | Prioritize
+    | Reprofile
+    | Retry
+    | Resize
+    | Pause
+    | Resume
+    | Disable
+    | Enable
+    | Save
+    | Look
+    | JumpClock
+    | Inject
+)
 ACTIONS: tuple[type, ...] = (
     Submit,
     Cancel,
     Prioritize,
+    Reprofile,
     Retry,
     Resize,
     Pause,

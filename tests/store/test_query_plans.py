@@ -15,8 +15,8 @@ from tests.store.builders import new_task, sqlite_store
 WRITES = {
     "add_samples": 3,
     "add_names": 3,
-    "add_tasks": 26,
-    "move_tasks": 23,
+    "add_tasks": 27,
+    "move_tasks": 24,
     "add_events": 4,
     "add_actions": 8,
     "known_tasks": 0,

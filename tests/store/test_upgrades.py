@@ -18,7 +18,7 @@ from malbox_tui.model.errors import StoreError
 from malbox_tui.model.events import ActionTaken, Event, PoolResumed, TaskCompleted, TaskGivenBack
 from malbox_tui.model.queries import TaskFilter, TaskQuery, TaskSort
 from malbox_tui.model.report import Classification, PluginStatus
-from malbox_tui.model.task import EndedBy, RequirementClass, TaskState
+from malbox_tui.model.task import ChosenBy, ChosenProfile, EndedBy, RequirementClass, TaskState
 from malbox_tui.store.sqlite_reader import SqliteReader
 from malbox_tui.store.statements import migrations
 from tests.cli.command_line import CommandLine
@@ -106,6 +106,8 @@ async def test_all_that_is_in_it_is_there_afterwards(path: Path, version: int) -
     assert (running.token, running.lease_until, running.machine) == ("token-running", NOON + 70, None)
     assert pending.requires == RequirementClass("dynamic", "windows", "x64", ("office",))
     assert (pending.priority, pending.timeout_s, pending.enforce_timeout) == (7, 300.0, False)
+    assert pending.profile == (ChosenProfile(name="office", by=ChosenBy.HAND) if version >= 7 else None)
+    assert completed.profile is None
     assert (canceled.ended_by, canceled.reason) == (EndedBy.USER, "Canceled by ana while it waited.")
     assert stopping.outcome is not None
     assert (stopping.outcome.state, stopping.outcome.ended_by) == (TaskState.TIMED_OUT, EndedBy.ANALYSIS_TIMEOUT)

@@ -14,6 +14,7 @@ from malbox_tui.config.settings import (
     GeneralSettings,
     MachinerySettings,
     PluginSettings,
+    ProfileSettings,
     Settings,
     WorkerSettings,
 )
@@ -200,6 +201,7 @@ def with_engine(
     leaves: bool = False,
     guest_plugins: Sequence[GuestPlugin] = (),
     plugins: PluginSettings | None = None,
+    profiles: Sequence[ProfileSettings] = (),
 ) -> EngineRig:
     """Run `test` against a running engine, stop it (`stop` None: the test does), and check what must always hold.
 
@@ -211,6 +213,7 @@ def with_engine(
         analysis=analysis or AnalysisSettings(timeout_s=timeout_s),
         machinery=machinery or MachinerySettings(),
         plugins=plugins or PluginSettings(),
+        profiles=tuple(profiles),
     )
 
     async def live() -> EngineRig:

@@ -22,6 +22,7 @@ from malbox_tui.model.commands import (
     SaveLimits,
     SetMachine,
     SetPriority,
+    SetProfile,
     Shutdown,
     ShutdownMode,
 )
@@ -33,6 +34,7 @@ from malbox_tui.tui.event_words import log_line
 SAID: dict[LoggedAction, str] = {
     CancelTasks(task_ids=(3, 4, 5)): "canceled 2 tasks",
     SetPriority(task_ids=(3, 4), priority=7): "gave 2 tasks priority 7",
+    SetProfile(task_ids=(3, 4), profile="office"): "gave 2 tasks the profile office",
     RetryTasks(task_ids=(3, 4)): "retried 2 tasks",
     ResizeGroup(group="linux", max_workers=2): "resized linux to max 2",
     SaveLimits(): "saved the limits of the worker groups",
@@ -53,6 +55,10 @@ SAID: dict[LoggedAction, str] = {
 @pytest.mark.parametrize("action", SAID, ids=lambda action: type(action).__name__)
 def test_every_action_has_words(action: LoggedAction) -> None:
     assert action_words(action, (3, 4), done=True) == SAID[action]
+
+
+def test_a_profile_that_is_left_to_the_kind_has_words() -> None:
+    assert action_words(SetProfile(task_ids=(3,), profile=""), (3,), done=True) == "gave #3 the profile of its kind"
 
 
 def test_no_action_is_without_words() -> None:

@@ -81,13 +81,14 @@ async def test_a_path_that_is_not_there_is_said_and_the_dialog_stays() -> None:
 @pytest.mark.slow
 async def test_what_is_asked_of_a_sample_goes_with_it() -> None:
     async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
-        await pilot.press("a", *"/in/b.exe", "down", *"linux", "down", *"-v 'a b'", "tab", *"yes", "enter")
+        await pilot.press("a", *"/in/b.exe", "down", *"linux", "down", *"-v 'a b'", "tab", *"yes", "tab", *"office", "enter")
         await until(pilot, lambda: bool(engine(app).offered))
 
     _, client = await played(play)
     (options,) = client.options
     assert options.requires == RequirementClass("dynamic", "linux")
     assert options.run == RunOptions(("-v", "a b"), memory_dump=True)
+    assert options.profile == "office"
 
 
 @pytest.mark.slow

@@ -5,12 +5,21 @@ from __future__ import annotations
 import pytest
 from textual.pilot import Pilot
 
-from malbox_tui.model.commands import CancelTasks, PausePool, ResizeGroup, ResumePool, RetryTasks, SetPriority, ShutdownMode
+from malbox_tui.model.commands import (
+    CancelTasks,
+    PausePool,
+    ResizeGroup,
+    ResumePool,
+    RetryTasks,
+    SetPriority,
+    SetProfile,
+    ShutdownMode,
+)
 from malbox_tui.model.queries import TaskFilter, TaskSort
 from malbox_tui.model.task import TaskState
 from malbox_tui.tui import keys
 from malbox_tui.tui.app import MalboxApp
-from malbox_tui.tui.screens.dialogs import Help, Question
+from malbox_tui.tui.screens.dialogs import Help, Prompt, Question
 from malbox_tui.tui.screens.report import ReportScreen
 from malbox_tui.tui.screens.task import TaskScreen
 from malbox_tui.tui.widgets.report_view import ReportView
@@ -28,6 +37,10 @@ from tests.tui.scripted import ScriptedClient, record, surroundings, worker
         (["left_curly_bracket"], ResizeGroup(min_workers=1)),
         (["plus"], SetPriority(task_ids=(3,), priority=2)),
         (["minus"], SetPriority(task_ids=(3,), priority=0)),
+        (["f", *"office", "enter"], SetProfile(task_ids=(3,), profile="office")),
+        (["f", "enter"], SetProfile(task_ids=(3,), profile="")),
+        (["f", *"auto", "enter"], SetProfile(task_ids=(3,), profile="")),
+        (["enter", "f", *"office", "enter"], SetProfile(task_ids=(3,), profile="office")),
         (["down", "down", "r"], RetryTasks(task_ids=(1,))),
         (["c", "down", "enter"], CancelTasks(task_ids=(3,), expected=TaskState.PENDING)),
         (["down", "c", "down", "enter"], CancelTasks(task_ids=(2,), expected=None)),
@@ -43,6 +56,16 @@ async def test_a_key_becomes_a_command(pressed: list[str], action: object) -> No
     assert [command.action for command in client.commands] == [action]
     assert client.commands[0].actor == "operator"
     assert client.commands[0].key
+
+
+async def test_only_a_waiting_task_is_asked_for_another_profile() -> None:
+    async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
+        await pilot.press("down", "f")
+        await pilot.pause()
+        assert not isinstance(app.screen, Prompt)
+
+    _, client = await played(play)
+    assert client.commands == []
 
 
 async def test_a_paused_pool_is_resumed_by_the_same_key() -> None:

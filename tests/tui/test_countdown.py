@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from malbox_tui.model.due import TimeLimit
-from malbox_tui.model.task import OWNED_STATES, TaskState
+from malbox_tui.model.task import OWNED_STATES, ChosenBy, ChosenProfile, TaskState
 from malbox_tui.tui.app import MalboxApp
 from malbox_tui.tui.countdown import Countdown, countdown, countdown_in, countdown_of, timing_cell
 from malbox_tui.tui.moment import Moment
@@ -139,6 +139,12 @@ def test_a_waiting_tasks_page_says_how_long_it_may_run_and_an_ended_ones_says_ho
 def test_a_tasks_page_says_that_its_machine_is_watched_to_the_end() -> None:
     watched = "watched     to the end: its machine goes on for the whole 300 s, also when the sample ends before"
     assert watched in _page(TaskState.RUNNING, enforce_timeout=True)
+
+
+def test_the_page_says_which_profile_a_task_has_and_why() -> None:
+    chosen = ChosenProfile(name="office\x1b", by=ChosenBy.KIND, kind="ole")
+    assert r"profile     office\x1b, for kind ole" in _page(TaskState.PENDING, profile=chosen)
+    assert "profile" not in _page(TaskState.PENDING, profile=ChosenProfile())
     assert "watched" not in _page(TaskState.RUNNING)
 
 

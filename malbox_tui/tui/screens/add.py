@@ -24,6 +24,7 @@ FIELDS = (
     ("in a machine", "linux, windows or any; empty: on this host alone"),
     ("arguments", "the sample's, quoted as in a shell"),
     ("memory", "yes: keep its machine's"),
+    ("profile", "its name; empty: the one for its kind"),
 )
 """What is asked for beside the path, in the order of `Asked`: the words before it, and what stands there while it is empty."""
 

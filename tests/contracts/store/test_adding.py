@@ -9,7 +9,7 @@ from malbox_tui.model.events import TaskCreated
 from malbox_tui.model.queries import TaskQuery
 from malbox_tui.model.report import Identification
 from malbox_tui.model.sample import SampleName
-from malbox_tui.model.task import RequirementClass, RunOptions, Task
+from malbox_tui.model.task import ChosenBy, ChosenProfile, RequirementClass, RunOptions, Task
 from malbox_tui.ports import Store
 from tests.contracts.store.asking import cancel_pending, query, stored
 from tests.store.builders import NOON, Told, added, claimed, completed, new_task, run, settle, sha256_of, stop
@@ -39,6 +39,16 @@ async def test_how_a_sample_is_run_is_kept_on_all_its_ways(store: Store) -> None
     assert [row.run for row in await store.owned()] == [asked]
     assert (await stored(store, task.id)).run == asked
     assert (await added(store, "other")).run == RunOptions()
+
+
+async def test_the_profile_that_was_chosen_is_kept_on_all_its_ways(store: Store) -> None:
+    own = RequirementClass("dynamic", "linux", tags=("office",))
+    asked = ChosenProfile(name="office \u2028", by=ChosenBy.KIND, kind="ole", timeout_s=7.5, requires=own)
+    task = await claimed(store, await added(store, profile=asked))
+    assert task.profile == asked
+    assert [row.profile for row in await store.owned()] == [asked]
+    assert (await stored(store, task.id)).profile == asked
+    assert (await added(store, "other")).profile is None
 
 
 async def test_adding_is_told_with_the_escaped_name(store: Store, told: Told) -> None:

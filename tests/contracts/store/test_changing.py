@@ -7,11 +7,20 @@ import gc
 import logging
 from collections.abc import Sequence
 
+import msgspec
 import pytest
 
 from malbox_tui.model.errors import LeaseLost, StaleTask
-from malbox_tui.model.events import Event, PoolPaused, PoolResumed, TaskCreated, TaskPriorityChanged, TaskStageChanged
-from malbox_tui.model.task import Task, TaskState
+from malbox_tui.model.events import (
+    Event,
+    PoolPaused,
+    PoolResumed,
+    TaskCreated,
+    TaskPriorityChanged,
+    TaskProfileChanged,
+    TaskStageChanged,
+)
+from malbox_tui.model.task import ChosenBy, ChosenProfile, RequirementClass, Task, TaskState
 from malbox_tui.model.task import claimed as claimed_in_the_model
 from malbox_tui.ports import Change, Store
 from tests.contracts.store.asking import begun, cancel_pending, query, stored
@@ -200,6 +209,20 @@ async def test_priorities_change_while_pending(store: Store) -> None:
     after = Task(**{name: getattr(task, name) for name in task.__struct_fields__} | {"priority": 9})
     await store.write(Change(task, after, TaskPriorityChanged(task_id=task.id, priority=9), NOON))
     assert [(entry.task_id, entry.priority) for entry in await store.pending()] == [(task.id, 9)]
+
+
+async def test_profiles_change_while_pending_and_what_is_needed_with_them(store: Store) -> None:
+    task = await added(store)
+    chosen = ChosenProfile(name="programs", by=ChosenBy.HAND)
+    requires = RequirementClass("dynamic", "windows")
+    after = msgspec.structs.replace(task, profile=chosen, requires=requires, type="dynamic", timeout_s=9.0)
+    body = TaskProfileChanged(task_id=task.id, profile=str(chosen), requires=requires)
+    await store.write(Change(task, after, body, NOON))
+    assert await stored(store, task.id) == after
+    assert [entry.requires for entry in await store.pending()] == [requires]
+    assert (await store.events(0, 10))[-1].body == body
+    await store.write(Change(after, msgspec.structs.replace(after, profile=None), body, NOON))
+    assert (await stored(store, task.id)).profile is None
 
 
 async def test_an_event_is_told_before_its_caller_goes_on_and_after_it_is_stored(place: Place) -> None:

@@ -1,0 +1,69 @@
+"""Profiles: named sets of plugins, with what tasks that have one are asked beside. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from malbox_tui.model.plan import Plan
+from malbox_tui.model.task import ChosenBy, ChosenProfile, RequirementClass, Task
+
+AUTO = "auto"
+"""What a person writes in place of a name, so that no profile can have it: the one for the kind of the content, or the default."""
+_NOTHING_ASKED = RequirementClass().task_type
+
+
+class Profile(msgspec.Struct, frozen=True, kw_only=True):
+    """One profile. `plugins`: those that take part, beside what they need; empty: all. `options`: by plugin, over those that it has
+    anyway. `required`: the plugins without which its tasks are worth nothing; empty: as without a profile. `kinds`: of content that it
+    is chosen for. `timeout_s`, `task_type`, `platform` (None: no say) and `tags` are for tasks that don't ask for such themselves."""
+
+    name: str
+    plugins: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    timeout_s: float | None = None
+    task_type: str | None = None
+    platform: str | None = None
+    tags: tuple[str, ...] = ()
+    options: Mapping[str, Mapping[str, str]] = {}
+
+    def requires(self, own: RequirementClass) -> RequirementClass:
+        """What its task needs to be served that asks for `own` itself. One that asks for a machine in any way keeps its type."""
+        task_type = own.task_type
+        if task_type == _NOTHING_ASKED and not own.asks_for_machine:
+            task_type = self.task_type or ("dynamic" if self.platform or self.tags else task_type)
+        if not msgspec.structs.replace(own, task_type=task_type, platform=self.platform, tags=self.tags).needs_machine:
+            return msgspec.structs.replace(own, task_type=task_type)
+        tags = tuple(sorted({*own.tags, *self.tags}))
+        return msgspec.structs.replace(own, task_type=task_type, platform=own.platform or self.platform, tags=tags)
+
+    def kept_out(self, plan: Plan, names: Iterable[str]) -> dict[str, str]:
+        """Those of the plugins `names` that it keeps out, each with the reason."""
+        if not self.plugins:
+            return {}
+        taking_part = plan.needed_by(self.plugins) | {*self.plugins}
+        return {name: f"The profile {self.name} is without it." for name in names if name not in taking_part}
+
+
+def with_profile(task: Task, profile: Profile | None, by: ChosenBy, kind: str, timeout_s: float) -> Task:
+    """`task` with this profile (None: with none) in place of what it had. `timeout_s` holds where neither of them asks for another
+    time. Machines that failed it stay known."""
+    had = task.profile or ChosenProfile(timeout_s=task.timeout_s, requires=msgspec.structs.replace(task.requires, avoid=()))
+    chosen = msgspec.structs.replace(had, name="" if profile is None else profile.name, by=by, kind=kind)
+    requires = chosen.requires if profile is None else profile.requires(chosen.requires)
+    return msgspec.structs.replace(
+        task,
+        type=requires.task_type,
+        requires=msgspec.structs.replace(requires, avoid=task.requires.avoid),
+        timeout_s=timeout_of(chosen, profile, timeout_s),
+        enforce_timeout=task.enforce_timeout and requires.needs_machine,
+        profile=chosen,
+    )
+
+
+def timeout_of(chosen: ChosenProfile, profile: Profile | None, timeout_s: float) -> float:
+    """How long its plugins may run: as asked of the task itself, else as the profile says, else `timeout_s`."""
+    of_profile = None if profile is None else profile.timeout_s
+    return next(seconds for seconds in (chosen.timeout_s, of_profile, timeout_s) if seconds is not None)
