@@ -144,12 +144,15 @@ class Seat:
             if self._process is None:
                 await self.condition.may_start()
                 around = self.around
-                self._process = await ConfinedProcess.start(self._work, around.walls, around.settings.max_output_bytes)
+                process = await ConfinedProcess.start(self._work, around.walls, around.settings.max_output_bytes)
+                self._process = process
                 self._noted = Strikes()
                 self._orders = 0
-                await self._get_ready(self._process)
+                await self._get_ready(process)
+                if self._process is not process:
+                    raise ConfinedProcessError("it was ended while it was getting ready")
                 self._lost = False
-                self._family = frozenset(self._process.family())
+                self._family = frozenset(process.family())
                 self._size_when_ready = size_of(self._family)
             return self._process
 

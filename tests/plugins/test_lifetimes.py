@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from malbox_tui.confine.endings import ConfinedProcessError
+from malbox_tui.confine.process import ConfinedProcess
 from malbox_tui.confine.work import Limits
 from malbox_tui.model.report import PluginStatus
 from malbox_tui.plugins import condition, health
@@ -277,3 +279,20 @@ async def test_a_bench_that_is_asked_how_it_is_can_be_used_at_the_same_time(tmp_
             run = group.create_task(subject.run())
         assert run.result().status is PluginStatus.COMPLETED
         assert await subject.content(run.result(), "asked") == b"2"
+
+
+async def test_a_process_that_is_ended_while_it_gets_ready_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_in_state(tmp_path, "persistent")
+    async with rig(tmp_path) as subject:
+        bench = await subject.runner.acquire()
+        (seat,) = bench._seats  # type: ignore[attr-defined]
+        get_ready = seat._get_ready
+
+        async def ended_by_the_way(process: ConfinedProcess) -> None:
+            await get_ready(process)
+            await seat.close()
+
+        monkeypatch.setattr(seat, "_get_ready", ended_by_the_way)
+        with pytest.raises(ConfinedProcessError, match="while it was getting ready"):
+            await seat.ready_process()
+        assert seat.process is None
