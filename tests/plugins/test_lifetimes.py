@@ -282,10 +282,10 @@ async def test_a_bench_that_is_asked_how_it_is_can_be_used_at_the_same_time(tmp_
 
 
 async def test_a_process_that_is_ended_while_it_gets_ready_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_in_state(tmp_path, "persistent")
+    write_in_state(tmp_path / "plugins", "persistent")
     async with rig(tmp_path) as subject:
         bench = await subject.runner.acquire()
-        (seat,) = bench._seats  # type: ignore[attr-defined]
+        seat = next(seat for seat in bench._seats if seat.plugin.name == "subject")  # type: ignore[attr-defined]
         get_ready = seat._get_ready
 
         async def ended_by_the_way(process: ConfinedProcess) -> None:
