@@ -50,10 +50,10 @@ class _Seen:
 def _watch(kind: str, rate: int) -> _Seen:
     pid, terminal = _start(kind, ROWS, rate)
     try:
-        _read_for(terminal, SETTLE_S)
+        read_for(terminal, SETTLE_S)
         process = psutil.Process(pid)
         before = process.cpu_times()
-        written = _read_for(terminal, MEASURE_S)
+        written = read_for(terminal, MEASURE_S)
         after = process.cpu_times()
         keys = sorted(_key_to_paint_s(terminal) for _ in range(KEYS))
     finally:
@@ -89,7 +89,8 @@ def _first_paint_s() -> float:
         os.close(terminal)
 
 
-def _read_for(terminal: int, seconds: float) -> int:
+def read_for(terminal: int, seconds: float) -> int:
+    """Read what is written for so long; how many bytes that were."""
     total, end = 0, time.monotonic() + seconds
     while (left := end - time.monotonic()) > 0:
         ready, _, _ = select.select([terminal], [], [], left)
@@ -100,10 +101,10 @@ def _read_for(terminal: int, seconds: float) -> int:
 
 def _key_to_paint_s(terminal: int) -> float:
     """From the key's byte to the first byte painted after it, with the terminal quiet before."""
-    _read_for(terminal, 0.05)
+    read_for(terminal, 0.05)
     start = time.perf_counter()
     os.write(terminal, b"\x1b[B")
     select.select([terminal], [], [], 10)
     seconds = time.perf_counter() - start
-    _read_for(terminal, 0.05)
+    read_for(terminal, 0.05)
     return seconds

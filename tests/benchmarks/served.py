@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
+import os
+import pty
+import signal
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -22,6 +28,7 @@ from malbox_tui.model.sample import SampleName
 from malbox_tui.model.submission import Offer, SubmissionOptions
 from malbox_tui.remote.client import RemoteClient, SocketWay
 from malbox_tui.runtime import SystemClock, start_engine
+from tests.benchmarks.console import read_for
 from tests.benchmarks.figures import Comparison, Figure, median, percentile
 from tests.benchmarks.filled_store import fill
 from tests.benchmarks.fresh_process import in_a_fresh_process
@@ -31,6 +38,7 @@ ROUNDS = 3
 TASKS = 100_000
 PAGES = 100
 FOLLOWED_S = 5
+SETTLED_S, IDLE_S = 6, 20
 STEP_S = 0.02
 """How often some events are caused, so that there are as many a second as are to be."""
 CONFIG = "[general]\nmin_workers = 0\nmax_workers = 0\n"
@@ -46,6 +54,7 @@ def measure() -> Iterator[Figure]:
         yield Figure(f"{name}, p50", half_ms, "ms", 1, "aim: 5" if events_per_s == 1000 else "")
         yield Figure("… p99", late_ms, "ms", 1, "aim: 20" if events_per_s == 1000 else "")
         yield Figure("… the serving process", share * 100, "%", 1)
+    yield Figure("an attached console with nothing to do", asyncio.run(_idle_console()) * 100, "%", 1, "aim: 1")
 
 
 def _samples() -> Iterator[Figure]:
@@ -124,6 +133,30 @@ async def _followed(readers: int, events_per_s: int) -> tuple[list[float], float
         for handle in handles:
             handle.cancel()
     return late_ms, share
+
+
+async def _idle_console() -> float:
+    """The share of a processor that a console takes which only looks at an engine without tasks."""
+    async with _served() as (_, server):
+        return await asyncio.to_thread(_share_of_console, server.path.parent)
+
+
+def _share_of_console(data: Path) -> float:
+    pid, terminal = pty.fork()
+    if pid == 0:
+        command = [sys.executable, "-m", "malbox_tui", "attach", "--data-dir", str(data)]
+        os.execve(sys.executable, command, {**os.environ, "TERM": "xterm-256color"})
+    try:
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 45, 140, 0, 0))
+        process = psutil.Process(pid)
+        read_for(terminal, SETTLED_S)
+        before = sum(process.cpu_times()[:2])
+        read_for(terminal, IDLE_S)
+        return float(sum(process.cpu_times()[:2]) - before) / IDLE_S
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        os.close(terminal)
 
 
 async def _follow(path: Path, late_ms: list[float]) -> None:
