@@ -54,7 +54,7 @@ lint: $(STAMPS)/lint $(STAMPS)/test ## format, lint, strict types, import contra
 	export MYPYPATH=malbox_tui/sdk
 	$(BIN)/mypy --config-file .ci/mypy-plugins.ini -p malbox_plugin_sdk
 	for plugin in malbox_tui/plugins/builtin/*/; do
-		$(BIN)/mypy --config-file .ci/mypy-plugins.ini "$$plugin"
+		MYPYPATH="malbox_tui/sdk:$${plugin%/}" $(BIN)/mypy --config-file .ci/mypy-plugins.ini --explicit-package-bases "$$plugin"
 	done
 	unset MYPYPATH
 	$(BIN)/lint-imports
