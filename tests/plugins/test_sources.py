@@ -104,8 +104,8 @@ def test_a_folder_is_checked_by_itself_and_beside_what_is_there(
     command: Callable[..., tuple[int, str, str]], tmp_path: Path
 ) -> None:
     extra = '[plan]\nkinds = ["pe"]\n[events]\nsubscribe = ["yara-x", "string-extractor"]\n[results.found]\n'
-    write_plugin(tmp_path / "work", "pass", "mine", extra=extra)
-    code, out, _err = command("plugin", "check", str(tmp_path / "work" / "mine"))
+    write_plugin(tmp_path / "own", "pass", "mine", extra=extra)
+    code, out, _err = command("plugin", "check", str(tmp_path / "own" / "mine"))
     assert (code, out.splitlines()) == (
         0,
         [
@@ -115,19 +115,19 @@ def test_a_folder_is_checked_by_itself_and_beside_what_is_there(
             "  It wants events of string-extractor, which is not there.",
         ],
     )
-    write_plugin(tmp_path / "work", "pass", "digests")
-    code, _out, err = command("plugin", "check", str(tmp_path / "work" / "digests"))
+    write_plugin(tmp_path / "own", "pass", "digests")
+    code, _out, err = command("plugin", "check", str(tmp_path / "own" / "digests"))
     assert (code, err) == (
         1,
-        f"malbox-tui: {tmp_path}/work/digests/plugin.toml: plugin.name: 'digests' is also the name of another plugin\n",
+        f"malbox-tui: {tmp_path}/own/digests/plugin.toml: plugin.name: 'digests' is also the name of another plugin\n",
     )
     record = json.loads(command("plugin", "check", str(tmp_path / "nowhere"), "--json")[1])
     assert record["fault"] == f"{tmp_path}/nowhere/plugin.toml: can't be read (No such file or directory)"
 
 
 def test_a_check_finds_a_need_that_nobody_gives(command: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
-    write_plugin(tmp_path / "work", "pass", "mine", extra='[plan]\nneeds = ["unpacked"]\n')
-    code, _out, err = command("plugin", "check", str(tmp_path / "work" / "mine"))
+    write_plugin(tmp_path / "own", "pass", "mine", extra='[plan]\nneeds = ["unpacked"]\n')
+    code, _out, err = command("plugin", "check", str(tmp_path / "own" / "mine"))
     assert code == 1
     assert "plan.needs: no plugin that takes part gives 'unpacked'" in err
 
