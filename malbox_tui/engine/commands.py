@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 
 from malbox_tui.engine.action_log import ActionLog
+from malbox_tui.engine.attempt import Attempt
 from malbox_tui.engine.cancellation import CancelReason, CancelToken
-from malbox_tui.engine.executor import Attempt
 from malbox_tui.engine.lifecycle import Lifecycle
 from malbox_tui.engine.machine_pool import MachinePool
 from malbox_tui.engine.profiles import Profiles

@@ -21,7 +21,7 @@ from malbox_tui.engine.cancellation import CancelReason, CancelToken
 from malbox_tui.engine.closing import close_all
 from malbox_tui.engine.commands import CommandDesk
 from malbox_tui.engine.driver import Driver
-from malbox_tui.engine.executor import END_MARGIN_S, Executor, GuestSide, Stores
+from malbox_tui.engine.executor import Executor
 from malbox_tui.engine.leases import LeaseKeeper
 from malbox_tui.engine.lifecycle import Lifecycle
 from malbox_tui.engine.machine_care import MachineCare
@@ -31,7 +31,9 @@ from malbox_tui.engine.plugin_roster import PluginRoster
 from malbox_tui.engine.profiles import Profiles
 from malbox_tui.engine.queue import TaskQueue
 from malbox_tui.engine.recovery import Recovery
+from malbox_tui.engine.running import END_MARGIN_S, GuestSide, Running
 from malbox_tui.engine.store_health import StoreHealth
+from malbox_tui.engine.stores import Stores
 from malbox_tui.engine.submission import SubmissionDesk
 from malbox_tui.engine.tracker import TaskTracker, was_cancelled
 from malbox_tui.engine.waiting import WaitingRoom
@@ -132,8 +134,9 @@ class Engine:
         self._recovery = Recovery(adapters.store, self._lifecycle, adapters.results, self._health, settings.analysis.max_crashes)
         self._profiles = Profiles(settings, lambda requires: self._waiting.refusal(requires), lambda: self._roster.names)
         guests = GuestSide(adapters.guest_plugins, self.announce)
-        self._executor = Executor(stores, adapters.runner, self._machines, self._tracker, settings, guests, self._profiles)
-        self._roster = PluginRoster(adapters.runner, adapters.guest_plugins, settings, self._executor.follow)
+        self._running = Running(stores, adapters.runner, self._machines, settings, guests)
+        self._executor = Executor(stores, adapters.runner, self._machines, self._tracker, settings, self._running, self._profiles)
+        self._roster = PluginRoster(adapters.runner, adapters.guest_plugins, settings, self._running.follow)
         self._driver = Driver(
             lifecycle=self._lifecycle,
             executor=self._executor,
@@ -267,6 +270,7 @@ class Engine:
         self._settings = settings
         self._submissions.reload(settings.intake.max_sample_bytes, settings.analysis)
         self._executor.reload(settings)
+        self._running.reload(settings)
         self._profiles.reload(settings)
         self._driver.reload(settings.analysis)
         for problem in self._machines.orders.follow(machines, _machines(settings), "the configuration"):
