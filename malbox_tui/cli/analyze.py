@@ -133,12 +133,14 @@ class Analysis:
                 self._wait_for_end(engine)
 
     def _with_engine(self, engine: EngineThread, progress: Progress, began_at: float) -> int:
+        from malbox_tui.runtime import PatientLoop
+
         reporter: Reporter = (
             JsonReporter(self._tally, progress, self._folders.results)
             if self._request.json
             else TableReporter(self._tally, progress)
         )
-        with asyncio.Runner() as runner:
+        with asyncio.Runner(loop_factory=PatientLoop) as runner:
             run = AnalysisRun(engine.client, self._tally, reporter)
             try:
                 all_final = runner.run(self._until_final(engine, run, progress, began_at))
