@@ -120,6 +120,7 @@ class MachinePool:
         except MachineUnable:
             lease.is_unable = True
             raise
+        lease.seen, machine.seen = machine.seen, None
         machine.move(MachineTrigger.STARTED)
         return session
 

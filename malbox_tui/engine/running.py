@@ -146,6 +146,7 @@ class Running:
             plugins=self._guests.plugins,
             tell=self._guests.tell,
             on_picture=lambda picture: self._machines.show(lease.machine.name, picture),
+            seen=lease.seen,
         )
 
     async def _in_guest(self, guest: GuestRun, attempt: Attempt, place: Place) -> GuestFindings | None:

@@ -23,7 +23,7 @@ from malbox_tui.guest.system import Argv, GuestSystem, ProcessFacts
 from malbox_tui.guest.transfer import copy, once_more, read, read_into
 from malbox_tui.model.errors import GuestLineLost, GuestRefused, GuestUnreachable, MachineError
 from malbox_tui.model.machine import MachineSpec, PowerState
-from malbox_tui.ports import GuestEnd, GuestFile, GuestMark, GuestProcess, GuestProgram
+from malbox_tui.ports import GuestEnd, GuestFile, GuestMark, GuestProcess, GuestProgram, GuestView
 
 NEEDED = (
     "guest-exec",
@@ -95,16 +95,14 @@ class QgaSession:
         await self._agent.ping()
 
     async def push(self, source: Path, name: str, *, executable: bool = False) -> str:
-        """As `GuestSession.push`. That it is made executable is not waited for, but seen to once more when the next program starts:
-        to wait would take longer than most files."""
+        """As `GuestSession.push`. It is made executable when the next program starts: one command less for the guest."""
         if name in ("", ".", "..") or any(character in name for character in "/\\\0"):
             raise ValueError(f"{name!r} is not a plain file name")
         await self._meet()
         path = self._system.join(self._folder, name)
         with await asyncio.to_thread(source.open, "rb") as content:
             await copy(self._agent, content, path)
-        if executable and (argv := self._system.allow(path)) is not None:
-            await once_more(lambda: self._agent.start(argv))
+        if executable:
             self._to_be_executable.append(path)
         return path
 
@@ -136,6 +134,15 @@ class QgaSession:
         """As `GuestSession.processes`, without those that run for this conversation alone."""
         await self._meet()
         return [facts.process for facts in await self.facts()]
+
+    async def look(self, folders: Sequence[str], limit: int) -> GuestView:
+        """As `GuestSession.look`."""
+        await self._meet()
+        system, base = self._system, self._base
+        processes, files = await self._all_said(lambda told: system.look(told, folders, base, limit, PROCESSES), ".files")
+        listed = system.listed(files, base, len(folders), limit)
+        running = [facts.process for facts in system.facts(processes, base, PROCESSES)]
+        return GuestView(dict(zip(folders, listed, strict=True)), running)
 
     async def set_clock(self, at: float) -> None:
         """As `GuestSession.set_clock`. Raises `GuestRefused` when the guest has another time afterwards."""
@@ -285,8 +292,12 @@ class QgaSession:
     async def _said(self, saying: Callable[[str], Argv]) -> bytes:
         """What a command leaves in the file whose name `saying` is given. Raises `GuestRefused` when it takes too long, or leaves
         nothing."""
+        return (await self._all_said(saying))[0]
 
-        async def said() -> bytes:
+    async def _all_said(self, saying: Callable[[str], Argv], *endings: str) -> Sequence[bytes]:
+        """As `_said`, and what it leaves in the files of that name with `endings`."""
+
+        async def said() -> Sequence[bytes]:
             told = self._told()
             process = await self._agent.start(saying(told))
             try:
@@ -294,7 +305,7 @@ class QgaSession:
                     await self._ended(process)
             except TimeoutError:
                 raise self._agent.refused(f"it doesn't do within {COMMAND_S:g} s what takes a moment") from None
-            return (await self._read(told, _LEFT_BYTES))[0]
+            return [(await self._read(f"{told}{ending}", _LEFT_BYTES))[0] for ending in ("", *endings)]
 
         return await once_more(said)
 
