@@ -80,7 +80,7 @@ class GuestFiles:
                 self.index.append(await self._brought_in(session, shelf, file, change))
         finally:
             if self.index:
-                await self._steps.try_to("keep the index of its files", _kept(shelf, self.index), KEEP_S)
+                await self._steps.try_to("keep the index of its files", shelf.keep_json(INDEX_RESULT, self.index), KEEP_S)
 
     def _by_path(self, seen: GuestView) -> dict[str, GuestFile]:
         found: dict[str, GuestFile] = {}
@@ -119,10 +119,6 @@ def _changes(before: Mapping[str, GuestFile], now: Mapping[str, GuestFile]) -> I
     """New files first, then changed ones, each by path."""
     yield from ((file, "dropped") for path, file in sorted(now.items()) if path not in before)
     yield from ((file, "changed") for path, file in sorted(now.items()) if path in before and before[path] != file)
-
-
-async def _kept(shelf: Shelf, index: list[IndexEntry]) -> ResultRef:
-    return shelf.keep_json(INDEX_RESULT, index)
 
 
 def _extension(path: str) -> str:

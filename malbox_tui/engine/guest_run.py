@@ -97,9 +97,9 @@ class GuestRun:
             return await self._give_up(told or task.reason)
         await self._collect(task)
         if task.reason in _AT_ONCE:
-            return self._findings(PluginStatus.COMPLETED if self._has_ended else PluginStatus.CANCELED)
+            return await self._findings(PluginStatus.COMPLETED if self._has_ended else PluginStatus.CANCELED)
         self.is_over = True
-        return self._findings(self._status(told))
+        return await self._findings(self._status(told))
 
     # --- while it runs -----------------------------------------------------------------------------------------------------------
 
@@ -189,7 +189,7 @@ class GuestRun:
         if self._capture is not None:
             await self._within(GOODBYE_S, self._end_capture(GOODBYE_S))
         self._plugins.leave(PluginStatus.CANCELED, f"stopped: {reason}")
-        return self._findings(PluginStatus.COMPLETED if self._has_ended else PluginStatus.CANCELED)
+        return await self._findings(PluginStatus.COMPLETED if self._has_ended else PluginStatus.CANCELED)
 
     async def _collect(self, task: CancelToken) -> None:
         """What can be had, each part within a time of its own; a cancel ends all of it at once."""
@@ -251,9 +251,12 @@ class GuestRun:
 
     async def _keep_processes(self, seen: GuestView) -> None:
         found, before = tuple(map(_told_process, seen.processes)), self._processes.before
-        new = () if before is None else tuple(process for process in found if process not in set(before))
+        known = set(before or ())
+        new = () if before is None else tuple(process for process in found if process not in known)
         self._processes = ProcessFacts(before, found, new)
-        await self._steps.try_to("keep the processes of its guest", self._kept(PROCESSES_RESULT, self._processes), ASK_S)
+        await self._steps.try_to(
+            "keep the processes of its guest", self._shelf.keep_json(PROCESSES_RESULT, self._processes), ASK_S
+        )
 
     async def _dump_memory(self) -> None:
         async def dump() -> bool:
@@ -289,9 +292,6 @@ class GuestRun:
             return False
         return True
 
-    async def _kept(self, name: str, value: object) -> ResultRef:
-        return self._shelf.keep_json(name, value)
-
     # --- the account -------------------------------------------------------------------------------------------------------------
 
     def _status(self, told: CancelReason | None) -> PluginStatus:
@@ -301,12 +301,12 @@ class GuestRun:
             return PluginStatus.COMPLETED
         return PluginStatus.TIMED_OUT if told is CancelReason.TIMEOUT else PluginStatus.CANCELED
 
-    def _findings(self, status: PluginStatus) -> GuestFindings:
+    async def _findings(self, status: PluginStatus) -> GuestFindings:
         end = self._end or RunEnd()
         how = self._how(status)
         if status is not PluginStatus.CANCELED:
             try:
-                self._keep_account(end, how)
+                await self._keep_account(end, how)
             except StoreError as error:
                 # What the plugins on this side found is not to be lost with it.
                 status, how = PluginStatus.FAILED, f"What it did could not be kept: {error}"
@@ -334,7 +334,7 @@ class GuestRun:
             return f"It was stopped while {self.doing}."
         return f"Its time was over while {self.doing}." if self._end is None else str(self._end)
 
-    def _keep_account(self, end: RunEnd, how: str) -> None:
+    async def _keep_account(self, end: RunEnd, how: str) -> None:
         output, is_whole = self._output if end.exit is None else (end.exit.output[:MAX_OUTPUT_BYTES], end.exit.is_whole)
         text = as_text(output)
         told = RunRecord(
@@ -345,7 +345,7 @@ class GuestRun:
             started=self._started,
             notes=tuple(dict.fromkeys(self._steps.notes)),
         )
-        self._shelf.keep_json(RUN_RESULT, told)
+        await self._shelf.keep_json(RUN_RESULT, told)
         seen = Seen(
             how=how,
             started=self._started,
@@ -357,7 +357,7 @@ class GuestRun:
             notes=told.notes,
         )
         report = report_of(seen, PluginIdentity(GUEST_RUN, VERSION, "Run in the guest"), self._shelf.kept)
-        self._shelf.keep_json(REPORT_RESULT, report)
+        await self._shelf.keep_json(REPORT_RESULT, report)
 
 
 class RunRecord(msgspec.Struct, frozen=True):

@@ -219,7 +219,7 @@ def _facts_of(stat: bytes, command: bytes) -> ProcessFacts | None:
     process, parent, session, began = (number(word) for word in (pid, fields[1], fields[3], fields[19]))
     if process is None or parent is None or session is None or began is None:
         return None
-    arguments = command.rstrip(b"\0").replace(b"\0", b" ")[:_COMMAND_CHARS]
+    arguments = command[:_COMMAND_CHARS].rstrip(b"\0").replace(b"\0", b" ")
     return process_facts(
         Birth(process, began),
         parent,

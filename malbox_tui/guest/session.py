@@ -13,8 +13,10 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from itertools import count
 from pathlib import Path
+from typing import TypeVar
 
 from malbox_tui.guest.agent import Agent
 from malbox_tui.guest.pause import patience, pause
@@ -45,6 +47,10 @@ _LEFT_BYTES = 16 * 1024 * 1024
 _BOOT_BYTES = 256
 _CLOCK_SLACK_S = 2.0
 _MARK_S = 10.0
+
+_SMALL_BYTES = 64 * 1024
+
+T = TypeVar("T")
 
 PowerOf = Callable[[MachineSpec], Awaitable[PowerState]]
 
@@ -128,7 +134,7 @@ class QgaSession:
         """As `GuestSession.list`."""
         await self._meet()
         left = await self._said(lambda told: self._system.list(told, folder, self._base, limit))
-        return self._system.files(left, self._base, limit)
+        return await _off_loop(partial(self._system.files, left, self._base, limit), left)
 
     async def processes(self) -> Sequence[GuestProcess]:
         """As `GuestSession.processes`, without those that run for this conversation alone."""
@@ -140,9 +146,9 @@ class QgaSession:
         await self._meet()
         system, base = self._system, self._base
         processes, files = await self._all_said(lambda told: system.look(told, folders, base, limit, PROCESSES), ".files")
-        listed = system.listed(files, base, len(folders), limit)
-        running = [facts.process for facts in system.facts(processes, base, PROCESSES)]
-        return GuestView(dict(zip(folders, listed, strict=True)), running)
+        listed = await _off_loop(partial(system.listed, files, base, len(folders), limit), files)
+        running = await _off_loop(partial(system.facts, processes, base, PROCESSES), processes)
+        return GuestView(dict(zip(folders, listed, strict=True)), [facts.process for facts in running])
 
     async def set_clock(self, at: float) -> None:
         """As `GuestSession.set_clock`. Raises `GuestRefused` when the guest has another time afterwards."""
@@ -176,7 +182,7 @@ class QgaSession:
     async def facts(self) -> Sequence[ProcessFacts]:
         """All processes but those that run for this conversation alone."""
         left = await self._said(lambda told: self._system.processes(told, self._base, PROCESSES))
-        return self._system.facts(left, self._base, PROCESSES)
+        return await _off_loop(partial(self._system.facts, left, self._base, PROCESSES), left)
 
     async def regain(self) -> GuestEnd | None:
         """After the guest didn't answer, or didn't know what it was asked about: None when it can be asked again, as long as its
@@ -342,3 +348,8 @@ class QgaSession:
 
     async def _read(self, path: str, max_bytes: int) -> tuple[bytes, bool]:
         return await read(self._agent, path, max_bytes)
+
+
+async def _off_loop(reading: Callable[[], T], left: bytes) -> T:
+    """What `reading` makes of what a command left: in a thread when that is much, as a hostile guest may leave."""
+    return reading() if len(left) <= _SMALL_BYTES else await asyncio.to_thread(reading)

@@ -166,7 +166,7 @@ class SimulatedSession:
     def _inside(self, name: str) -> str:
         return f"{self.folder}{self._separator}{name}"
 
-    def _inside_of(self, folder: str, limit: int) -> list[GuestFile]:
+    def _inside_of(self, folder: str, limit: int) -> Sequence[GuestFile]:
         inside = folder.rstrip("/\\") + self._separator
         found = (path for path in sorted(self._body.files) if path.startswith(inside))
         return [
@@ -174,7 +174,7 @@ class SimulatedSession:
             for path in itertools.islice(found, max(0, limit))
         ]
 
-    def _running(self) -> list[GuestProcess]:
+    def _running(self) -> Sequence[GuestProcess]:
         running = [GuestProcess(pid, 1, _base_name(command), command) for pid, command in sorted(self._body.processes.items())]
         return [GuestProcess(1, None, "init", "/sbin/init"), *running][:_MOST_PROCESSES]
 
