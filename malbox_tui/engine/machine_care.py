@@ -71,6 +71,10 @@ class MachineCare:
         self._starting = asyncio.Semaphore(settings.max_starting)
         self._closed = False
 
+    def reload(self, settings: MachinerySettings) -> None:
+        """From now on these times hold; as many machines as before start at once."""
+        self._settings = settings
+
     async def open(self) -> None:
         """Get the hypervisors ready."""
         for provider in self._machinery.providers.values():
