@@ -127,6 +127,26 @@ def test_what_could_not_be_done_is_said_and_exits_one(malbox: CommandLine) -> No
     assert malbox.states() == {1: "canceled", 2: "canceled"}
 
 
+def test_a_pause_holds_over_engines_that_come_and_go_until_somebody_resumes(malbox: CommandLine) -> None:
+    malbox.submit("a")
+    assert malbox("pause").code == 0
+    assert malbox("priority", 5, 1).code == 0
+    refused = malbox("analyze", malbox.sample("b"))
+    assert (refused.code, refused.out) == (2, "")
+    assert "No task would be taken: paused by " in refused.err
+    assert f"`malbox-tui resume --data-dir {malbox.data}` ends that." in refused.err
+    assert malbox.states() == {1: "pending"}
+    assert malbox("resume", "--json").records[0]["done"]
+    assert malbox("analyze").code == 0
+    kinds = [record["event"] for record in malbox("events", "--json", "--limit", 1000).records]
+    assert [kind for kind in kinds if kind.startswith("Pool")] == ["PoolPaused", "PoolResumed"]
+
+
+def test_where_no_store_is_a_pause_makes_none(malbox: CommandLine) -> None:
+    assert malbox("pause").code == malbox("resume").code == 2
+    assert not malbox.data.exists()
+
+
 def test_a_negative_priority_goes_behind_two_dashes(malbox: CommandLine) -> None:
     malbox.submit("a")
     assert malbox("priority", "--", -5, 1).code == 0
