@@ -14,7 +14,7 @@ from textual.widgets._toast import Toast
 
 from malbox_tui.model.commands import PausePool, ShutdownMode
 from malbox_tui.model.errors import Disconnected
-from malbox_tui.model.events import EngineStarted, Event, Position, TaskCreated
+from malbox_tui.model.events import EngineStarted, Event, Position, TaskCreated, TaskGivenBack
 from malbox_tui.model.task import TaskState
 from malbox_tui.ports import Away
 from malbox_tui.tui.app import MalboxApp
@@ -156,6 +156,32 @@ async def test_an_engine_that_was_started_again_is_told_and_read_anew() -> None:
         await until(pilot, lambda: app.picture.overview is not None and app.picture.overview.position.epoch == 2)
         await frame(app, pilot)
         assert said(app) == ["The engine was started again; everything was read anew."]
+
+
+async def test_what_happened_while_an_engine_was_started_again_is_in_the_log() -> None:
+    async with attached() as (app, pilot, client, _):
+        client.happens(TaskGivenBack(task_id=2, reason="before", crashes=0))
+        await until(pilot, lambda: len(app.picture.log) == 1)
+        client._engine["position"] = Position(ENGINE_ID, 2, 4)
+        for seq, body in enumerate(
+            (
+                TaskGivenBack(task_id=1, reason="interrupted", crashes=1),
+                TaskGivenBack(task_id=2, reason="interrupted", crashes=1),
+                EngineStarted(recovered=2),
+                TaskGivenBack(task_id=1, reason="after", crashes=1),
+            ),
+            2,
+        ):
+            client._tell(Event(Position(ENGINE_ID, 2, seq), NOW, body))
+        await until(pilot, lambda: app.picture.log[-1].detail == "after")
+        assert [(line.subject, line.detail) for line in app.picture.log] == [
+            ("#2 given back", "before"),
+            ("#1 given back", "interrupted"),
+            ("#2 given back", "interrupted"),
+            ("engine started", "2 tasks recovered"),
+            ("#1 given back", "after"),
+        ]
+        assert app.picture.tasks[2].state is TaskState.RUNNING, "as it was read, which is later than what is in the log"
 
 
 @pytest.mark.parametrize("key", ["c", "enter"])
