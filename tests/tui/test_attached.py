@@ -22,7 +22,11 @@ from malbox_tui.tui.banner import away_notice
 from malbox_tui.tui.glyphs import tone
 from malbox_tui.tui.header import header_line
 from malbox_tui.tui.moment import Moment
+from malbox_tui.tui.screens import report
 from malbox_tui.tui.screens.dialogs import Question
+from malbox_tui.tui.screens.task import TaskScreen
+from malbox_tui.tui.widgets.away_bar import AwayBar
+from malbox_tui.tui.widgets.report_view import ReportView
 from tests.tui.playing import until
 from tests.tui.scripted import (
     ENGINE_ID,
@@ -80,6 +84,46 @@ async def test_a_lost_connection_can_not_be_missed() -> None:
             " NOT CONNECTED  since 08:59:30: the engine has ended; trying again in 4 s; what you see is of"
         )
         assert "not connected" in app.dashboard.header.line(0, 120).plain
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pages", ["enter", "enter s", "enter v"])
+async def test_nor_can_it_on_a_page_that_is_open(pages: str) -> None:
+    async with attached() as (app, pilot, _, way):
+        await pilot.press("end")
+        await frame(app, pilot)
+        for key in pages.split():
+            before = app.screen
+            await pilot.press(key)
+            await until(pilot, lambda before=before: app.screen is not before)
+        way.breaks("the engine has ended")
+        await frame(app, pilot)
+        bars = [str(bar.render()) for screen in app.screen_stack for bar in screen.query(AwayBar)]
+        assert len(bars) == len(pages.split())
+        assert all(bar.startswith(" NOT CONNECTED  since 08:59:30: the engine has ended; trying again in 4 s;") for bar in bars)
+        assert app.screen.query_one(AwayBar).region.y == 0
+        way.comes_back()
+        await frame(app, pilot)
+        assert not list(app.screen.query(AwayBar))
+
+
+@pytest.mark.slow
+async def test_reports_that_were_asked_for_meanwhile_are_read_when_it_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report, "READ_AGAIN_S", 0.01)
+    async with attached() as (app, pilot, client, way):
+        path = record(1).task.plugins[0].results[0].path
+        client.results[path] = Disconnected("sbx-01", "gone")
+        await pilot.press("end", "enter")
+        await until(pilot, lambda: isinstance(app.screen, TaskScreen) and app.screen.record is not None)
+        way.breaks()
+        await pilot.press("v")
+        await until(pilot, lambda: isinstance(app.screen, report.ReportScreen))
+        await pilot.pause()
+        assert "Reading" in str(app.screen.query_one(ReportView).line(0, 80))
+        client.results[path] = b'{"sections": [{"id": "s", "title": "At last", "blocks": []}]}'
+        way.comes_back()
+        view = app.screen.query_one(ReportView)
+        await until(pilot, lambda: any("At last" in str(view.line(index, 80)) for index in range(view.line_count())))
 
 
 @pytest.mark.parametrize(
