@@ -15,10 +15,12 @@ _LIVE = re.compile(
     r"general\.(min_workers|max_workers|drain_timeout_s)"
     r"|workers\.[^.]+\.(min_workers|max_workers)"
     r"|machines\..+"
+    r"|profiles\..+"
     r"|intake\.max_sample_bytes"
-    r"|analysis\.(timeout_s|critical_timeout_s|initializing_timeout_s|preparing_timeout_s|stopping_timeout_s|enforce_timeout)"
+    r"|analysis\.(timeout_s|critical_timeout_s|initializing_timeout_s|preparing_timeout_s|stopping_timeout_s|enforce_timeout"
+    r"|profile)"
 )
-"""The keys that a running engine can take over. A worker group stands under its name, and so does a machine."""
+"""The keys that a running engine can take over. A worker group stands under its name, and so do a machine and a profile."""
 
 _NAMES = {"workers": "name", "machines": "name", "watch": "path", "profiles": "name"}
 """The key by which the tables of a list are told apart, by the list's key."""
@@ -62,6 +64,7 @@ def with_live(before: Settings, after: Settings) -> Settings:
             for worker in before.workers
         ),
         machines=after.machines,
+        profiles=after.profiles,
         intake=_taken("intake", own, before.intake, after.intake),
         analysis=_taken("analysis", own, before.analysis, after.analysis),
     )

@@ -256,7 +256,7 @@ class Engine:
             self._stop_asked.set_result(None)
 
     def reload(self, settings: Settings) -> None:
-        """Go on with other limits of worker groups, other machines, other time limits of analyses and another limit of samples.
+        """Go on with other limits of worker groups, other machines and profiles, other time limits of analyses and another limit of samples.
 
         Everything else of `settings` has to be as it was. What is under way keeps the limits that it began with.
         """
@@ -268,6 +268,7 @@ class Engine:
         self._submissions.reload(settings.intake.max_sample_bytes, settings.analysis)
         self._executor.reload(settings)
         self._profiles.reload(settings)
+        self._roster.follow(settings)
         self._driver.reload(settings.analysis)
         for problem in self._machines.orders.follow(machines, _machines(settings), "the configuration"):
             log.error("%s", problem)

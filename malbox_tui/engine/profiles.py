@@ -33,13 +33,14 @@ class Profiles:
     ) -> None:
         self.unserviceable = unserviceable
         self.plugins = plugins
+        self.reload(settings)
+
+    def reload(self, settings: Settings) -> None:
+        """From now on there are these, and so much time for tasks for which none is asked. What tasks were asked by the former ones
+        stays with them; which plugins they have follows when they begin."""
         self._by_name = {profile.name: profile.profile() for profile in settings.profiles}
         self._by_kind = {kind: profile for profile in self._by_name.values() for kind in profile.kinds}
         self._default = settings.analysis.profile
-        self._timeout_s = settings.analysis.timeout_s
-
-    def reload(self, settings: Settings) -> None:
-        """From now on so much time is given to tasks for which none is asked."""
         self._timeout_s = settings.analysis.timeout_s
 
     def named(self, name: str) -> Profile:

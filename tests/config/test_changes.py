@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from malbox_tui.config.changes import changes, with_live
 from malbox_tui.config.machines import MachineSettings, Provider
+from malbox_tui.config.profiles import ProfileSettings
 from malbox_tui.config.settings import AnalysisSettings, GeneralSettings, IntakeSettings, PluginSettings, Settings, WorkerSettings
 
 
@@ -56,6 +57,18 @@ def test_machines_that_came_went_or_changed_are_taken_over_at_once() -> None:
     }
     assert told(Settings(), Settings(machines=(a,))) == {"machines.a.1: (none) → (a table)": True}
     assert with_live(Settings(machines=(a, b)), Settings(machines=(other,))).machines == (other,)
+
+
+def test_profiles_that_came_went_or_changed_are_taken_over_at_once() -> None:
+    a, b, other = (ProfileSettings(name=name, kinds=kinds) for name, kinds in (("a", ()), ("b", ()), ("a", ("pe",))))
+    before = Settings(profiles=(a, b))
+    after = Settings(profiles=(other,), analysis=AnalysisSettings(profile="a"))
+    assert told(before, after) == {
+        'profiles.a.kinds: [] → ["pe"]': True,
+        "profiles.b: (a table) → (none)": True,
+        'analysis.profile: "" → "a"': True,
+    }
+    assert with_live(before, after) == after
 
 
 def test_only_what_can_be_taken_over_is() -> None:
