@@ -256,7 +256,7 @@ class Engine:
             self._stop_asked.set_result(None)
 
     def reload(self, settings: Settings) -> None:
-        """Go on with other limits of worker groups, other machines and profiles, other time limits of analyses and another limit of samples.
+        """Go on with other limits of worker groups, other machines, profiles and time limits of analyses, and another limit of samples.
 
         Everything else of `settings` has to be as it was. What is under way keeps the limits that it began with.
         """
@@ -320,6 +320,7 @@ class Engine:
             isolation=self._adapters.runner.isolation,
             ended_per_minute=self._newsroom.throughput.per_minute(self._adapters.wall.now()),
             free_bytes=self._adapters.free_bytes(),
+            profiles=self._profiles.views,
             troubles=(
                 *(() if self._health.problem is None else (f"The store takes nothing: {self._health.problem}",)),
                 *self._adapters.runner.troubles,

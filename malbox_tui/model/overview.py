@@ -32,6 +32,13 @@ class GroupView(msgspec.Struct, frozen=True, kw_only=True):
     saved: bool = True
 
 
+class ProfileView(msgspec.Struct, frozen=True, kw_only=True):
+    """One profile that a task may be given: its name, and what it is, in words."""
+
+    name: str
+    about: str
+
+
 class ConsoleView(msgspec.Struct, frozen=True, kw_only=True):
     """Someone who follows a served engine: who, from where, since when, and whether it may only look."""
 
@@ -47,7 +54,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     `paused` is why no task is taken; None when tasks are. `troubles` are what an operator has to know while it lasts, a sentence each.
     `ended_per_minute` counts the tasks that ended in each of the latest minutes, the current one last. `free_bytes` is the room left
     on the disk under the data folder; None: not known. `consoles` are those that follow a served engine, the asker included.
-    `watches` are the folders that are watched, in the order of the configuration.
+    `watches` are the folders that are watched and `profiles` those that there are, in the order of the configuration.
     """
 
     clock: float
@@ -64,3 +71,4 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     troubles: tuple[str, ...] = ()
     consoles: tuple[ConsoleView, ...] = ()
     watches: tuple[WatchView, ...] = ()
+    profiles: tuple[ProfileView, ...] = ()
