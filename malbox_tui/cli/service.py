@@ -157,9 +157,9 @@ class Service:
             return
         settings = with_live(self._settings, configuration.settings)
         if settings.profiles != self._settings.profiles:
-            fault = await asyncio.to_thread(plugin_fault, settings, self._options.folders, self._options.source)
-            if fault is not None:
-                self._say(f"The profiles of the configuration that was read again can't be used: {fault}")
+            problem = await asyncio.to_thread(plugin_fault, settings, self._options.folders, self._options.source)
+            if problem is not None:
+                self._say(f"The profiles of the configuration that was read again can't be used: {problem}")
                 self._say("Nothing was changed.")
                 return
         self._has_file = self._options.source.exists
