@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from malbox_tui.confine.control_groups import BenchGroups, Strikes
-from malbox_tui.confine.endings import BrokenWire, ConfinedProcessError
+from malbox_tui.confine.endings import BrokenWire, ConfinedProcessError, ProcessEnded, last_words
 from malbox_tui.confine.process import ConfinedProcess
 from malbox_tui.confine.work import Limits, Work
 from malbox_tui.model.report import degraded
@@ -274,7 +274,11 @@ class Seat:
                 reply, payload = await process.receive(REPLIES)
         except TimeoutError:
             raise ConfinedProcessError(f"it was not ready within {READY_TIMEOUT_S:g} s") from None
+        except ProcessEnded as exc:
+            self._left_output = self.take_output()
+            raise ProcessEnded(f"{exc.how}{last_words(self._left_output)}") from exc
         if isinstance(reply, replies.NotReady):
+            self._left_output = self.take_output() + payload
             raise ConfinedProcessError(f"it is not ready: {shortened(reply.reason or last_line(payload))}")
         if not isinstance(reply, replies.Ready):
             raise BrokenWire("the process did not say that it is ready")
