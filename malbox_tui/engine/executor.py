@@ -19,7 +19,7 @@ from malbox_tui.engine.batch import Batch, BatchCut
 from malbox_tui.engine.cancellation import CancelReason, CancelToken, Interrupted
 from malbox_tui.engine.guest_bounds import bounds_of
 from malbox_tui.engine.guest_order import GuestFindings, GuestOrder, GuestTimes
-from malbox_tui.engine.guest_run import GUEST_RUN, GuestRun
+from malbox_tui.engine.guest_run import GuestRun
 from malbox_tui.engine.launching import CannotStart, find_kind, find_launch
 from malbox_tui.engine.lifecycle import OwnedTask
 from malbox_tui.engine.looking import Looked, look_at
@@ -55,7 +55,7 @@ from malbox_tui.model.events import EventBody, PluginStarted
 from malbox_tui.model.launch import Launch
 from malbox_tui.model.limits import UNLIMITED, ResourceLimits
 from malbox_tui.model.profile import Profile
-from malbox_tui.model.report import Identification
+from malbox_tui.model.report import GUEST_RUN, Identification
 from malbox_tui.model.task import Claim, EndedBy, Outcome, RequirementClass, Task, TaskState
 from malbox_tui.ports import Findings, GuestPlugin, PendingEntry, PluginJob, PluginRunner, Quarantine, ResultStore, Store
 
