@@ -15,6 +15,7 @@ from malbox_tui.cli.options import GlobalOptions, some_path
 from malbox_tui.cli.output import write_line
 from malbox_tui.config.loading import shown_path
 from malbox_tui.model.errors import MalboxError
+from malbox_tui.model.report import GUEST_RUN
 from malbox_tui.model.sample import visible
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
@@ -139,5 +140,7 @@ def _check_name(name: str, options: GlobalOptions) -> None:
             f"{visible(name[:80])!r} can't be the name of a plugin: 1 to 64 letters, digits, - and _, a letter or digit first."
         )
     taken = {line.name for line in list_plugins(options.source.load().plugins, options.folders, options.source.shown)}
+    if name == GUEST_RUN:
+        raise NotMade(f"{GUEST_RUN} is the engine's own: the run of a sample in its guest. Choose another name.")
     if name in taken:
         raise NotMade(f"There is a plugin {name} already; a name is that of one plugin only.")

@@ -34,6 +34,7 @@ from malbox_tui.model.errors import EngineStopped
 from malbox_tui.model.overview import Overview
 from malbox_tui.model.task import FINAL_STATES, TaskState
 from malbox_tui.runtime import EngineThread, login_name, pause_of, start_engine
+from malbox_tui.runtime.diagnosis import plugin_fault
 
 log = logging.getLogger(__name__)
 
@@ -156,10 +157,17 @@ class Service:
                 self._say(f"The configuration was read again and is faulty: {fault}")
             self._say("Nothing was changed.")
             return
+        settings = with_live(self._settings, configuration.settings)
+        if settings.profiles != self._settings.profiles:
+            problem = await asyncio.to_thread(plugin_fault, settings, self._options.folders, self._options.source)
+            if problem is not None:
+                self._say(f"The profiles of the configuration that was read again can't be used: {problem}")
+                self._say("Nothing was changed.")
+                return
         self._has_file = self._options.source.exists
         found = changes(self._read, configuration.settings)
         self._read = configuration.settings
-        self._settings = with_live(self._settings, configuration.settings)
+        self._settings = settings
         engine.reload(self._settings)
         if not found:
             self._say("The configuration was read again: nothing changed.")

@@ -21,6 +21,7 @@ from malbox_tui.model.report import Classification, Verdict
 from malbox_tui.model.sample import escape, visible
 from malbox_tui.model.submission import Duplicate, Refused
 from malbox_tui.model.task import Task, TaskState
+from malbox_tui.model.verdict import short_counts
 
 Row = tuple[str, ...]
 
@@ -84,7 +85,7 @@ def task_row(row: TaskRecord) -> Row:
         _kind(row),
         size(row.sample.size_bytes),
         _first_name(row),
-        "; ".join(part for part in (_labels(task.verdict), shortfall(task) or _waiting_reason(task)) if part),
+        "; ".join(part for part in (_labels(task.verdict), short_counts(task), shortfall(task) or _waiting_reason(task)) if part),
     )
 
 

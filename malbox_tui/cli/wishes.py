@@ -40,7 +40,8 @@ class Wishes:
     profile: Annotated[str, Parameter(metavar="NAME", show_default=False)] = ""
     """Give the tasks this profile, whatever their content is, instead of the one for its kind. `malbox-tui profiles` lists them."""
     type: Annotated[str | None, Parameter(metavar="TYPE", show_default=False)] = None
-    """The task type: `static` (plugins on this host only) or `dynamic` (in a machine). Without it: dynamic where one is asked for."""
+    """The task type: `static` (plugins on this host only) or `dynamic` (in a machine), whatever a profile says. Without it:
+    dynamic where a machine is asked for, by you or by the profile."""
     platform: Annotated[str | None, Parameter(metavar="NAME")] = None
     """Run it in a machine of this platform, such as `linux` or `windows`."""
     arch: Annotated[str | None, Parameter(metavar="NAME")] = None
@@ -80,6 +81,7 @@ class Wishes:
             enforce_timeout=self.enforce_timeout,
             again=self.again,
             hold=self.hold,
+            stays_static=self.type == "static",
             profile="" if self.profile == AUTO else self.profile,
             run=RunOptions(self.argument, self.memory),
             requires=RequirementClass(task_type, requires.platform, requires.arch, requires.tags, requires.pin),

@@ -15,12 +15,14 @@ _LIVE = re.compile(
     r"general\.(min_workers|max_workers|drain_timeout_s)"
     r"|workers\.[^.]+\.(min_workers|max_workers)"
     r"|machines\..+"
+    r"|profiles\..+"
     r"|intake\.max_sample_bytes"
     r"|machinery\.(start_timeout_s|probe_interval_s|max_attempts)"
     r"|machinery\.(max_dropped_files|max_dropped_file_mb|max_dropped_mb|max_traffic_mb|max_memory_mb)"
-    r"|analysis\.(timeout_s|critical_timeout_s|initializing_timeout_s|preparing_timeout_s|stopping_timeout_s|enforce_timeout)"
+    r"|analysis\.(timeout_s|critical_timeout_s|initializing_timeout_s|preparing_timeout_s|stopping_timeout_s|enforce_timeout"
+    r"|profile)"
 )
-"""The keys that a running engine can take over. A worker group stands under its name, and so does a machine."""
+"""The keys that a running engine can take over. A worker group stands under its name, and so do a machine and a profile."""
 
 _NAMES = {"workers": "name", "machines": "name", "watch": "path", "profiles": "name"}
 """The key by which the tables of a list are told apart, by the list's key."""
@@ -65,6 +67,7 @@ def with_live(before: Settings, after: Settings) -> Settings:
         ),
         machines=after.machines,
         machinery=_taken("machinery", own, before.machinery, after.machinery),
+        profiles=after.profiles,
         intake=_taken("intake", own, before.intake, after.intake),
         analysis=_taken("analysis", own, before.analysis, after.analysis),
     )

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from malbox_tui.config.faults import Fault
 from malbox_tui.config.profiles import ProfileSettings
+from malbox_tui.config.settings import Settings
+from malbox_tui.model.errors import ConfigError
 from malbox_tui.model.kinds import KINDS
 from malbox_tui.model.profile import AUTO
 from malbox_tui.model.sample import visible
@@ -30,6 +32,15 @@ def profile_faults(profiles: Sequence[tuple[str, ProfileSettings]], critical_tim
             if (other := by_kind.setdefault(kind, profile.name)) != profile.name:
                 problem = f"{kind!r} is a kind of the profile {other} too. Take it out of one of them."
                 yield Fault(f"{key}.kinds", f"profile {profile.name}: {problem}")
+
+
+def check_denied(settings: Settings, config_file: str = "configuration") -> None:
+    """Raises `ConfigError` when a worker group keeps out a plugin that a profile requires."""
+    for group in settings.groups():
+        for profile in settings.profiles:
+            if denied := sorted(group.plugins_denied.intersection(profile.required)):
+                problem = f"{denied[0]!r} is required by the profile {profile.name}; take it out of one of them."
+                raise ConfigError(config_file, f"workers ({group.name}): plugin_restrictions.deny", problem)
 
 
 def _own_faults(key: str, profile: ProfileSettings, critical_timeout_s: float | None) -> Iterator[Fault]:

@@ -29,7 +29,7 @@ class ProfileSettings(SettingsTable, frozen=True, kw_only=True):
     the profile has a platform or tags, else as without a profile."""
     platform: LowerCaseName | None = None
     """The platform of the machine that its samples run in, where a submission names no other. Left out: any."""
-    tags: tuple[str, ...] = ()
+    tags: tuple[PlainName, ...] = ()
     """Tags that the machine has to have, with those that a submission asks for."""
     options: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
     """[profiles.options.NAME], below the profile: options of the plugin NAME, in place of those of [plugins.config.NAME]. A plugin that

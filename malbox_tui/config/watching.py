@@ -76,6 +76,7 @@ class WatchSettings(SettingsTable, frozen=True, kw_only=True):
             timeout_s=self.timeout_s,
             again=self.again,
             requires=RequirementClass(task_type, requires.platform, requires.arch, requires.tags, requires.pin),
+            stays_static=self.type == "static",
             actor=f"watch:{self.path}",
             origin="a watched folder",
         )

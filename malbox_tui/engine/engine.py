@@ -267,8 +267,8 @@ class Engine:
             self._stop_asked.set_result(None)
 
     def reload(self, settings: Settings) -> None:
-        """Go on with other limits of worker groups and of runs in machines, other machines, other time limits of analyses and another
-        limit of samples.
+        """Go on with other limits of worker groups and of runs in machines, other machines, profiles and time limits of analyses, and
+        another limit of samples.
 
         Everything else of `settings` has to be as it was. What is under way keeps the limits that it began with.
         """
@@ -282,6 +282,7 @@ class Engine:
         self._running.reload(settings)
         self._machines.reload(settings.machinery)
         self._profiles.reload(settings)
+        self._roster.follow(settings)
         self._driver.reload(settings.analysis)
         for problem in self._machines.orders.follow(machines, _machines(settings), "the configuration"):
             log.error("%s", problem)
@@ -334,6 +335,7 @@ class Engine:
             ended_per_minute=self._newsroom.throughput.per_minute(self._adapters.wall.now()),
             free_bytes=self._adapters.free_bytes(),
             store_failing=self._health.problem is not None,
+            profiles=self._profiles.views,
             troubles=(
                 *(() if self._health.problem is None else (f"The store takes nothing: {self._health.problem}",)),
                 *self._adapters.runner.troubles,

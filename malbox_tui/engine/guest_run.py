@@ -35,7 +35,7 @@ from malbox_tui.engine.together import together
 from malbox_tui.engine.tracker import was_cancelled
 from malbox_tui.model.errors import GuestRefused, GuestUnreachable, MachineError, StoreError
 from malbox_tui.model.events import ScreenshotTaken
-from malbox_tui.model.report import REPORT_RESULT, PluginIdentity, PluginRun, PluginStatus, ResultRef, degraded
+from malbox_tui.model.report import GUEST_RUN, REPORT_RESULT, PluginIdentity, PluginRun, PluginStatus, ResultRef, degraded
 from malbox_tui.ports import (
     GuestEnd,
     GuestProcess,
@@ -45,7 +45,6 @@ from malbox_tui.ports import (
     ResultStore,
 )
 
-GUEST_RUN = "guest-run"
 VERSION = "1"
 GOODBYE_S = 2.0
 """How long nothing else is waited for when a run is canceled."""

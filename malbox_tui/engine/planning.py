@@ -6,12 +6,11 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping
 
 from malbox_tui.engine.guest_order import GuestFindings
-from malbox_tui.engine.guest_run import GUEST_RUN
 from malbox_tui.model.errors import StoreError
 from malbox_tui.model.events import EventBody, PlannedStep, PluginResultAvailable, PluginsPlanned, PluginStopped
 from malbox_tui.model.plan import Plan
 from malbox_tui.model.queries import TaskFilter, TaskQuery
-from malbox_tui.model.report import Identification, PluginStatus
+from malbox_tui.model.report import GUEST_RUN, Identification, PluginStatus
 from malbox_tui.model.task import Task
 from malbox_tui.ports import Store
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from malbox_tui.config.profile_rules import check_denied
 from malbox_tui.config.settings import Settings
 from malbox_tui.model.errors import ConfigError
 from malbox_tui.ports import GuestPlugin, PluginInfo, PluginRunner
@@ -30,9 +31,13 @@ class PluginRoster:
         self._take(await self._runner.open(), self._guests)
         self._check()
 
+    def follow(self, settings: Settings) -> None:
+        """From now on plugins that are read again have to fit these settings."""
+        self._settings = settings
+
     async def reload(self) -> str:
         """Read them again; what changed, in a sentence. Raises what the runner does; nothing has changed then."""
-        read = await self._runner.reload()
+        read = await self._runner.reload([profile.profile() for profile in self._settings.profiles])
         self._take(read.plugins, read.guests)
         self._on_guests(read.guests)
         changes = ", ".join(read.changes) or "nothing changed"
@@ -42,6 +47,7 @@ class PluginRoster:
         self.names = (*(plugin.name for plugin in hosts), *(plugin.name for plugin in guests))
 
     def _check(self) -> None:
+        check_denied(self._settings)
         required = frozenset(self._settings.plugins.required)
         for group in self._settings.groups():
             where = f"workers ({group.name}): plugin_restrictions"
@@ -49,10 +55,6 @@ class PluginRoster:
                 for name in sorted(names.difference(self.names)):
                     known = ", ".join(self.names) or "none"
                     raise ConfigError("configuration", f"{where}.{key}", f"there is no plugin {name!r}; there are {known}.")
-            for profile in self._settings.profiles:
-                if denied := sorted(group.plugins_denied.intersection(profile.required)):
-                    problem = f"{denied[0]!r} is required by the profile {profile.name}; take it out of one of them."
-                    raise ConfigError("configuration", f"{where}.deny", problem)
             if denied := sorted(required & group.plugins_denied):
                 problem = f"{denied[0]!r} is named in plugins.required; take it out of one of them."
                 raise ConfigError("configuration", f"{where}.deny", problem)

@@ -10,7 +10,8 @@ import msgspec
 
 from malbox_tui.config.settings import Settings
 from malbox_tui.model.errors import RefusedCommand
-from malbox_tui.model.profile import Profile, timeout_of, with_profile
+from malbox_tui.model.overview import ProfileView
+from malbox_tui.model.profile import Profile, Usual, timeout_of, with_profile
 from malbox_tui.model.report import Identification
 from malbox_tui.model.sample import visible
 from malbox_tui.model.submission import SubmissionOptions
@@ -33,14 +34,20 @@ class Profiles:
     ) -> None:
         self.unserviceable = unserviceable
         self.plugins = plugins
+        self.reload(settings)
+
+    def reload(self, settings: Settings) -> None:
+        """From now on there are these, and this is usual. What tasks were asked by the former ones stays with them; which plugins they
+        have follows when they begin."""
         self._by_name = {profile.name: profile.profile() for profile in settings.profiles}
         self._by_kind = {kind: profile for profile in self._by_name.values() for kind in profile.kinds}
         self._default = settings.analysis.profile
-        self._timeout_s = settings.analysis.timeout_s
+        self._usual = Usual(settings.analysis.timeout_s, settings.analysis.enforce_timeout)
 
-    def reload(self, settings: Settings) -> None:
-        """From now on so much time is given to tasks for which none is asked."""
-        self._timeout_s = settings.analysis.timeout_s
+    @property
+    def views(self) -> tuple[ProfileView, ...]:
+        """All of them, in the order of the configuration."""
+        return tuple(ProfileView(name=profile.name, about=str(profile)) for profile in self._by_name.values())
 
     def named(self, name: str) -> Profile:
         """Raises `UnknownProfile`."""
@@ -62,11 +69,19 @@ class Profiles:
             return options, None
         name, by = (options.profile, ChosenBy.HAND) if options.profile else (self._default, ChosenBy.DEFAULT)
         profile = self.named(name) if name else None
-        chosen = ChosenProfile(name=name, by=by, timeout_s=options.timeout_s, requires=options.requires)
+        chosen = ChosenProfile(
+            name=name,
+            by=by,
+            timeout_s=options.timeout_s,
+            enforce_timeout=options.enforce_timeout,
+            requires=options.requires,
+            stays_static=options.stays_static,
+        )
         if profile is None:
             return options, chosen
-        timeout_s = timeout_of(chosen, profile, self._timeout_s)
-        return msgspec.structs.replace(options, timeout_s=timeout_s, requires=profile.requires(options.requires)), chosen
+        timeout_s = timeout_of(chosen, profile, self._usual.timeout_s)
+        requires = profile.requires(options.requires, stays_static=options.stays_static)
+        return msgspec.structs.replace(options, timeout_s=timeout_s, requires=requires), chosen
 
     def asks_for_kind(self, task: Task) -> bool:
         """Whether the kind of its content may decide on its profile."""
@@ -77,12 +92,12 @@ class Profiles:
         profile = None if found is None else self._by_kind.get(found.kind)
         if profile is None or found is None:
             return task
-        return with_profile(task, profile, ChosenBy.KIND, found.kind, self._timeout_s)
+        return with_profile(task, profile, ChosenBy.KIND, found.kind, self._usual)
 
     def chosen_by_hand(self, task: Task, name: str) -> Task:
         """The task with this profile; an empty name leaves the choice to the kind of its content and the default. Raises
         `UnknownProfile`."""
         if name:
-            return with_profile(task, self.named(name), ChosenBy.HAND, "", self._timeout_s)
+            return with_profile(task, self.named(name), ChosenBy.HAND, "", self._usual)
         default = self.named(self._default) if self._default else None
-        return with_profile(task, default, ChosenBy.DEFAULT, "", self._timeout_s)
+        return with_profile(task, default, ChosenBy.DEFAULT, "", self._usual)

@@ -14,7 +14,7 @@ from malbox_tui.engine.attempt_time import AttemptTime
 from malbox_tui.engine.cancellation import CancelReason, CancelToken
 from malbox_tui.engine.guest_bounds import bounds_of
 from malbox_tui.engine.guest_order import GuestFindings, GuestOrder, GuestTimes
-from malbox_tui.engine.guest_run import GUEST_RUN, GuestRun
+from malbox_tui.engine.guest_run import GuestRun
 from malbox_tui.engine.looking import Looked, look_at
 from malbox_tui.engine.machine import MachineLease
 from malbox_tui.engine.machine_pool import MachinePool
@@ -25,6 +25,7 @@ from malbox_tui.engine.stores import Stores
 from malbox_tui.engine.together import together
 from malbox_tui.model.events import EventBody, PluginStarted
 from malbox_tui.model.launch import Launch
+from malbox_tui.model.report import GUEST_RUN
 from malbox_tui.model.task import Task
 from malbox_tui.ports import Findings, GuestPlugin, PluginJob, PluginRunner
 

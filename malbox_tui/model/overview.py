@@ -32,6 +32,13 @@ class GroupView(msgspec.Struct, frozen=True, kw_only=True):
     saved: bool = True
 
 
+class ProfileView(msgspec.Struct, frozen=True, kw_only=True):
+    """One profile that a task may be given: its name, and what it is, in words."""
+
+    name: str
+    about: str
+
+
 class ConsoleView(msgspec.Struct, frozen=True, kw_only=True):
     """Someone who follows a served engine: who, from where, since when, and whether it may only look."""
 
@@ -48,7 +55,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     `store_failing` says that one of them is a store that takes nothing.
     `ended_per_minute` counts the tasks that ended in each of the latest minutes, the current one last. `free_bytes` is the room left
     on the disk under the data folder; None: not known. `consoles` are those that follow a served engine, the asker included.
-    `watches` are the folders that are watched, in the order of the configuration.
+    `watches` are the folders that are watched and `profiles` those that there are, in the order of the configuration.
     """
 
     clock: float
@@ -66,3 +73,4 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     store_failing: bool = False
     consoles: tuple[ConsoleView, ...] = ()
     watches: tuple[WatchView, ...] = ()
+    profiles: tuple[ProfileView, ...] = ()

@@ -48,6 +48,10 @@ class Verdict(msgspec.Struct, frozen=True):
     labels: tuple[str, ...] = ()
 
 
+GUEST_RUN = "guest-run"
+"""The run on a task that the engine itself makes: of the sample in its guest. No plugin is called so."""
+
+
 class ResultRef(msgspec.Struct, frozen=True, omit_defaults=True):
     """One result in the result store. `format` is json, bytes or file; `path` is relative to the result store's root.
 

@@ -37,6 +37,7 @@ class SubmissionOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     `enforce_timeout`: watch the guest for the whole timeout, also when the sample has ended before; None: as the configuration says.
     `profile`: the name of one; empty: the one for the kind of the content, or else the default, where there are such.
+    `stays_static`: where `requires` is of a static task, no profile makes it one that needs a machine.
     `hold` takes tasks that no machine and no worker group could serve now, to wait for one that can; else they are refused.
     `actor` is who submits (empty: whoever runs the engine), and `origin` from where, as those of a `Command`.
     """
@@ -46,6 +47,7 @@ class SubmissionOptions(msgspec.Struct, frozen=True, kw_only=True):
     enforce_timeout: bool | None = None
     again: bool = False
     requires: RequirementClass = RequirementClass()
+    stays_static: bool = False
     hold: bool = False
     run: RunOptions = RunOptions()
     profile: str = ""

@@ -177,14 +177,17 @@ class ChosenBy(StrEnum):
 class ChosenProfile(msgspec.Struct, frozen=True, kw_only=True):
     """Which profile a task has, and why. An empty `name`: none so far. `kind`: that of the content for which it was chosen.
 
-    `timeout_s` (None: none) and `requires` are what was asked of the task itself, without any profile.
+    `timeout_s` and `enforce_timeout` (None: nothing) and `requires` are what was asked of the task itself, without any profile;
+    `stays_static`: to be analysed on this host alone was, whatever a profile says.
     """
 
     name: str = ""
     by: ChosenBy = ChosenBy.DEFAULT
     kind: str = ""
     timeout_s: float | None = None
+    enforce_timeout: bool | None = None
     requires: RequirementClass = RequirementClass()
+    stays_static: bool = False
 
     @property
     def is_settled(self) -> bool:

@@ -88,11 +88,16 @@ def history(tasks: Iterable[Task]) -> list[PastVerdict]:
     return sorted(ended, key=lambda past: (past.at, past.task_id), reverse=True)
 
 
-def count_words(summary: Summary) -> str:
+def count_words(summary: Summary, noun: str = "distinct indicator") -> str:
     """`12 distinct indicators, 2 techniques`; empty when nothing is named."""
     more = "" if summary.is_whole else "at least "
-    counts = ((summary.indicators, "distinct indicator"), (len(summary.techniques), "technique"))
+    counts = ((summary.indicators, noun), (len(summary.techniques), "technique"))
     return ", ".join(f"{more}{number} {noun}{'' if number == 1 else 's'}" for number, noun in counts if number)
+
+
+def short_counts(task: Task) -> str:
+    """What the reports of a task name, as short as a list wants it: `12 indicators, 2 techniques`; empty for nothing."""
+    return count_words(summary_of_task(task), "indicator")
 
 
 def _runs_of(task: Task, plugin: str) -> list[PluginRun]:

@@ -14,7 +14,7 @@ from malbox_tui.model.errors import MalboxError
 from malbox_tui.model.report import PluginStatus, degraded
 from malbox_tui.plugins.conversation import Conversation, Hearing
 from malbox_tui.plugins.ending import Ending, stopped
-from malbox_tui.plugins.logs import log_of, of_a_used_process
+from malbox_tui.plugins.logs import log_of, of_a_used_process, of_before
 from malbox_tui.plugins.parts import Part
 from malbox_tui.plugins.seat import Seat
 from malbox_tui.plugins.tray import ResultTray
@@ -47,7 +47,7 @@ async def _run(seat: Seat, part: Part, began: float, broke_by: str = "") -> str:
     try:
         ending = await turn.work(lambda: _attempt(seat, turn, part, hearing))
         tray.abort()
-        log = part.log + log_of(hearing.warnings, seat.take_output() + ending.traceback)
+        log = part.log + of_before(seat.take_aside()) + log_of(hearing.warnings, seat.take_output() + ending.traceback)
         hits = seat.hits(ending.hit)
         ending = _with_hits(ending, hits)
         if hits:

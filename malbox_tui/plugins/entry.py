@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import stat
 from pathlib import Path
@@ -10,6 +11,7 @@ from malbox_tui.model.errors import ManifestError
 from malbox_tui.plugins.manifest import MANIFEST_NAME, Manifest, PluginType
 
 _HEAD_BYTES = 256
+_SCRIPT_BYTES = 1024 * 1024
 _PYTHON = re.compile(rb"#!\s*(/\S*/)?(env\s+(-S\s+)?)?(\S*/)?python[\d.]*(\s|$)")
 
 
@@ -19,6 +21,22 @@ def entry_of(folder: Path, manifest: Manifest) -> str:
     if (problem := _problem(folder, entry, manifest.plugin.type)) is not None:
         raise ManifestError(str(folder / MANIFEST_NAME), "plugin.binary", problem)
     return entry
+
+
+def syntax_problem(folder: Path, entry: str) -> str | None:
+    """What this Python can't make of the script, without running it; None when it can, or there is no saying."""
+    path = folder / entry
+    try:
+        with path.open("rb") as file:
+            content = file.read(_SCRIPT_BYTES)
+        ast.parse(content, str(path))
+    except SyntaxError as exc:
+        return f"{entry}{f', line {exc.lineno}' if exc.lineno else ''}: {exc.msg}"
+    except ValueError as exc:
+        return f"{entry}: {exc}"
+    except (OSError, RecursionError, MemoryError):
+        return None
+    return None
 
 
 def _problem(folder: Path, entry: str, plugin_type: PluginType) -> str | None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from malbox_tui.model import events as news
+from malbox_tui.model.report import GUEST_RUN
 from malbox_tui.plugins.registry import FoundPlugin
 from malbox_tui.plugins.replies import Emitted
 from malbox_tui.sdk.malbox_plugin_sdk.values import EVENT_KINDS
@@ -28,9 +29,6 @@ _OF_TASKS: Mapping[type, str] = {
 _OF_SYSTEM: Mapping[type, str] = {news.EngineStopping: "DaemonShutdown", news.ConfigReloaded: "ConfigReloaded"}
 _OF_PLUGINS: Mapping[type, str] = {news.PluginStarted: "PluginStarted", news.PluginStopped: "PluginStopped"}
 _OF_SAMPLES: Mapping[type, str] = {news.PluginStarted: "SampleStarted", news.PluginStopped: "SampleStopped"}
-
-SAMPLE_RUN = "guest-run"
-"""The name under which news tells of the run of a sample in a guest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +55,11 @@ def event_of(body: news.EventBody, numbers: Mapping[str, int]) -> PluginEvent | 
     if (name := _OF_SYSTEM.get(kind)) is not None:
         return PluginEvent(name)
     if isinstance(body, news.PluginResultAvailable):
-        if body.plugin == SAMPLE_RUN:
+        if body.plugin == GUEST_RUN:
             return PluginEvent("SampleResultProduced", body.task_id)
         return PluginEvent("PluginResultAvailable", source=body.plugin, result_name=body.result_name)
     if isinstance(body, news.PluginStarted | news.PluginStopped):
-        if body.plugin == SAMPLE_RUN:
+        if body.plugin == GUEST_RUN:
             return PluginEvent(_OF_SAMPLES[kind], body.task_id)
         return PluginEvent(_OF_PLUGINS[kind], numbers.get(body.plugin), source=body.plugin)
     return None

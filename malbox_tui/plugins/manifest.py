@@ -7,7 +7,9 @@ read), `[plan]` (what it needs and gives) and `[guest]` (the guests that a guest
 from __future__ import annotations
 
 import difflib
+import os
 import re
+import stat
 import tomllib
 from collections.abc import Iterator
 from enum import StrEnum
@@ -22,14 +24,23 @@ from malbox_tui.model.plan import Execution, PlannedPlugin
 MANIFEST_NAME = "plugin.toml"
 
 _MAX_MANIFEST_BYTES = 256 * 1024
-_NAME = r"^[A-Za-z0-9_-]{1,64}$"
+_NAME = r"\A[A-Za-z0-9_-]{1,64}\Z"
 _SEMVER = (
-    r"^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)"
-    r"(-(0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*)(\.(0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*))*)?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$"
+    r"\A(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)"
+    r"(-(0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*)(\.(0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*))*)?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?\Z"
 )
 """The regular expression of semver.org."""
-_THING = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
-_KIND = r"^[a-z0-9][a-z0-9+._-]{0,31}$"
+_THING = r"\A[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z"
+_KIND = r"\A[a-z0-9][a-z0-9+._-]{0,31}\Z"
+_PLATFORM = r"\A[a-z0-9-]{1,32}\Z"
+_FORMS = {
+    _NAME: "1 to 64 letters, digits, - and _",
+    _SEMVER: "a version of three numbers, such as 0.1.0 or 1.4.0-beta.2",
+    _THING: "the name of a result: 1 to 100 letters, digits, ., - and _, a letter or digit first",
+    _KIND: "a kind in small letters, such as pe",
+    _PLATFORM: "a platform in small letters, such as linux",
+}
+"""What texts of a form are, for a person."""
 
 
 class PluginType(StrEnum):
@@ -161,7 +172,7 @@ class PlanTable(_Table, frozen=True, kw_only=True):
 class Guests(_Table, frozen=True, kw_only=True):
     """[guest]"""
 
-    platforms: tuple[Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9-]{1,32}$")], ...] = ()
+    platforms: tuple[Annotated[str, msgspec.Meta(pattern=_PLATFORM)], ...] = ()
     """The platforms that a guest plugin is for, such as "linux"; empty: all."""
 
 
@@ -197,7 +208,9 @@ def parse_manifest(folder: Path) -> Manifest:
     """
     path = folder / MANIFEST_NAME
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=_without_waiting) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise ManifestError(str(path), None, "is no file")
             text = file.read(_MAX_MANIFEST_BYTES + 1)
     except OSError as exc:
         raise ManifestError(str(path), None, f"can't be read ({exc.strerror})") from exc
@@ -213,6 +226,11 @@ def parse_manifest(folder: Path) -> Manifest:
         return msgspec.convert(tables, Manifest)
     except msgspec.ValidationError as exc:
         raise ManifestError(str(path), *_located(str(exc), tables)) from exc
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """A pipe that nobody writes to would keep whoever opens it waiting."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _unknown_keys(value: Any, type_: Any, where: str) -> Iterator[tuple[str, str | None]]:
@@ -251,6 +269,8 @@ def _located(message: str, tables: dict[str, Any]) -> tuple[str | None, str]:
     if where in ("runtime.state", "runtime.execution", "plugin.type") and "enum" in found[1]:
         table, _, name = where.partition(".")
         return where, _no_member(tables[table][name], {"state": State, "execution": Execution, "type": PluginType}[name])
+    if unlike := re.fullmatch(r"Expected `str` matching regex '(.*)'", found[1]):
+        return where, f"must be {_FORMS[unlike[1].replace(chr(92) * 2, chr(92))]}"
     if "[...]" in where:
         where = _named(where, tables)
     return where or None, found[1][:1].lower() + found[1][1:]

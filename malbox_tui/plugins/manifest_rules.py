@@ -9,6 +9,7 @@ from pathlib import Path
 
 from malbox_tui.model.errors import ManifestError
 from malbox_tui.model.plan import Execution
+from malbox_tui.model.report import GUEST_RUN
 from malbox_tui.plugins.log_filter import level_of
 from malbox_tui.plugins.manifest import MANIFEST_NAME, Manifest, PluginType, State, parse_manifest
 from malbox_tui.sdk.malbox_plugin_sdk.values import EVENT_KINDS
@@ -28,13 +29,15 @@ def read_manifest(folder: Path) -> Manifest:
 
 def problems(manifest: Manifest) -> Iterator[tuple[str, str]]:
     """(key, what is wrong with it), all of them."""
+    if manifest.plugin.name == GUEST_RUN:
+        yield "plugin.name", f"{GUEST_RUN!r} is the engine's own: the run of the sample in its guest; choose another"
     is_guest = manifest.plugin.type is PluginType.GUEST
     yield from _of_guest(manifest) if is_guest else _of_host(manifest)
     for key in ("port", "paths", "stash", "auto_collect"):
         if getattr(manifest.runtime, key) is not None:
             yield f"runtime.{key}", _NOT_IN_GUESTS if is_guest else _OF_GUESTS
     for name in manifest.results:
-        if name in ("", ".", "..") or "/" in name or "\0" in name or len(name) > 100:
+        if name in ("", ".", "..") or "/" in name or not name.isprintable() or len(name) > 100:
             yield f"results.{name[:100]!r}", "is not a plain file name of at most 100 characters, as names of results have to be"
 
 

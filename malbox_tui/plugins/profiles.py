@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from malbox_tui.config.profiles import ProfileSettings
 from malbox_tui.model.errors import ConfigError
+from malbox_tui.model.profile import Profile
 from malbox_tui.plugins.options import configured, must_know
 from malbox_tui.plugins.registry import FoundPlugin
 from malbox_tui.plugins.tray import IDENTIFYING_PLUGIN
 
 
 def check_profiles(
-    profiles: Sequence[ProfileSettings], hosts: Sequence[FoundPlugin], guests: Sequence[str], config_file: str = "configuration"
+    profiles: Sequence[Profile], hosts: Sequence[FoundPlugin], guests: Sequence[str], config_file: str = "configuration"
 ) -> None:
     """Raises `ConfigError` for the first profile that names a plugin that doesn't take part, or an option that a plugin doesn't have.
     `guests` are the names of the plugins for guests."""

@@ -21,6 +21,7 @@ from malbox_tui.model.errors import PluginUnavailable, StoreError
 from malbox_tui.model.events import EventBody
 from malbox_tui.model.limits import UNLIMITED, ResourceLimits
 from malbox_tui.model.plan import Plan
+from malbox_tui.model.profile import Profile
 from malbox_tui.model.sample import escape
 from malbox_tui.plugins.bench import HostBench
 from malbox_tui.plugins.condition import Condition
@@ -70,6 +71,7 @@ class HostPluginRunner:
         self._numbers = itertools.count(1)
         self._idle: list[HostBench] = []
         self._used: set[HostBench] = set()
+        self._profiles: Sequence[Profile] = [profile.profile() for profile in settings.profiles]
         self._closed = False
 
     async def open(self) -> Sequence[PluginInfo]:
@@ -77,7 +79,7 @@ class HostPluginRunner:
 
         Raises `ManifestError`, `ConfigError`, `ConfinementUnavailable`, `PluginUnavailable`, `StoreError`.
         """
-        self._take(await asyncio.to_thread(self._find))
+        self._take(await asyncio.to_thread(self._find, self._profiles))
         confinement = await choose(self._settings.confinement.isolation)
         hierarchies = await asyncio.to_thread(find_hierarchies)
         self._groups = ControlGroups(hierarchies)
@@ -136,13 +138,15 @@ class HostPluginRunner:
         missing = f"; not enforced: {', '.join(map(str, self._not_enforced))}" if self._not_enforced else ""
         return f"{self._confinement.isolation}{missing}"
 
-    async def reload(self) -> PluginsRead:
+    async def reload(self, profiles: Sequence[Profile] | None = None) -> PluginsRead:
         """Read the manifests again; what works goes on with the plugins that it began with, and idle benches are ended.
 
         Raises as `open`.
         """
         former = self._fingerprints
-        found = await asyncio.to_thread(self._find)
+        asked = self._profiles if profiles is None else profiles
+        found = await asyncio.to_thread(self._find, asked)
+        self._profiles = asked
         self._take(found)
         ending, self._idle = self._idle, []
         await _close_all(ending)
@@ -188,11 +192,11 @@ class HostPluginRunner:
         finally:
             await asyncio.to_thread(self._groups.remove)
 
-    def _find(self) -> _Found:
+    def _find(self, profiles: Sequence[Profile]) -> _Found:
         places, settings = (*self._plugin_folders, *self._installed()), self._settings.plugins
         plugins = find_plugins(settings, *places)
         guests = find_guest_plugins(settings, *places)
-        check_profiles(self._settings.profiles, plugins, [guest.name for guest in guests])
+        check_profiles(profiles, plugins, [guest.name for guest in guests])
         return _Found(plugins, guests, fingerprints(plugins))
 
     def _take(self, found: _Found) -> None:

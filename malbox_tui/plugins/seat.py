@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from malbox_tui.confine.control_groups import BenchGroups, Strikes
-from malbox_tui.confine.endings import BrokenWire, ConfinedProcessError
+from malbox_tui.confine.endings import BrokenWire, ConfinedProcessError, ProcessEnded, last_words
 from malbox_tui.confine.process import ConfinedProcess
 from malbox_tui.confine.work import Limits, Work
 from malbox_tui.model.report import degraded
@@ -20,11 +21,14 @@ from malbox_tui.plugins.ending import last_line
 from malbox_tui.plugins.health import UNHEALTHY, asked_for_health
 from malbox_tui.plugins.limit_hits import counted_hits, disk_limit, hit_by_end, hit_by_traceback
 from malbox_tui.plugins.log_filter import level_of
+from malbox_tui.plugins.logs import cut
 from malbox_tui.plugins.manifest import State
 from malbox_tui.plugins.registry import FoundPlugin
 from malbox_tui.plugins.replies import REPLIES, shortened
 from malbox_tui.plugins.size import Size, size_of
 from malbox_tui.plugins.surroundings import Surroundings
+
+log = logging.getLogger(__name__)
 
 READY_TIMEOUT_S = 60.0
 """How long `on_start` may take."""
@@ -34,6 +38,8 @@ STOP_TIMEOUT_S = 1.0
 
 _MOST_SEEN = 1000
 """Of the processes that belong to one: there may be many."""
+
+_MAX_ASIDE_BYTES = 64 * 1024
 
 _FULL_SCRATCH_PARTS = 64
 """A scratch with less than this part of it free is full: the next write would tell."""
@@ -83,6 +89,8 @@ class Seat:
         self._noted = Strikes()
         """All of the process by then."""
         self._left_output = b""
+        self._aside = b""
+        """What was printed while it had no order."""
         self._orders = 0
         """Given to the process so far."""
         self._family: frozenset[int] = frozenset()
@@ -113,7 +121,7 @@ class Seat:
     def begin_turn(self, on_close: Callable[[], None]) -> None:
         """Limits that hit are counted from here on. `on_close` is called when the turn has to end at once."""
         self._on_close = on_close
-        self._left_output = b""
+        self.set_aside()
         self._note_strikes()
         self._strikes = Strikes()
 
@@ -161,6 +169,15 @@ class Seat:
         left, self._left_output = self._left_output, b""
         return left + (b"" if self._process is None else self._process.take_output())
 
+    def set_aside(self) -> None:
+        """What was printed until now belongs to no order: it was said at the start, about an event, or when asked for its health."""
+        self._aside = cut(self._aside + self.take_output(), _MAX_ASIDE_BYTES)
+
+    def take_aside(self) -> bytes:
+        """What was printed without an order since the last call."""
+        aside, self._aside = self._aside, b""
+        return aside
+
     def hit_by_traceback(self, traceback: bytes) -> str | None:
         """The limit that an error of the plugin is about."""
         allowed = self.around.walls.processes_allowed(self._work.limits)
@@ -187,10 +204,8 @@ class Seat:
 
     async def retire(self) -> None:
         """End the process, politely first, and forget it. The next turn starts another one."""
-        process, self._process = self._process, None
         self._lost = False
-        if process is not None:
-            await _end(process)
+        await self._end_process()
 
     async def after_task(self) -> None:
         """Between tasks: end a process that is to serve one only, or that has grown up to its memory limit."""
@@ -235,9 +250,21 @@ class Seat:
         self.is_closed = True
         if self._on_close is not None:
             self._on_close()
+        await self._end_process()
+
+    async def _end_process(self) -> None:
+        """What it printed without an order and nobody will ask for goes to the engine's log."""
         process, self._process = self._process, None
-        if process is not None:
+        if process is None:
+            return
+        try:
             await _end(process)
+        finally:
+            said = self.take_aside() + process.take_output()
+            if said.strip():
+                log.info(
+                    "the plugin %s printed between tasks: %s", self.plugin.name, shortened(said.decode("utf-8", "replace"), 2000)
+                )
 
     async def _get_ready(self, process: ConfinedProcess) -> None:
         config = {**self._configured.config, **process.places.readable}
@@ -247,7 +274,11 @@ class Seat:
                 reply, payload = await process.receive(REPLIES)
         except TimeoutError:
             raise ConfinedProcessError(f"it was not ready within {READY_TIMEOUT_S:g} s") from None
+        except ProcessEnded as exc:
+            self._left_output = self.take_output()
+            raise ProcessEnded(f"{exc.how}{last_words(self._left_output)}") from exc
         if isinstance(reply, replies.NotReady):
+            self._left_output = self.take_output() + payload
             raise ConfinedProcessError(f"it is not ready: {shortened(reply.reason or last_line(payload))}")
         if not isinstance(reply, replies.Ready):
             raise BrokenWire("the process did not say that it is ready")

@@ -21,7 +21,7 @@ from malbox_tui.model.report import PluginStatus
 from malbox_tui.plugins.conversation import Conversation, Hearing
 from malbox_tui.plugins.ending import Ending, stopped
 from malbox_tui.plugins.held import HoldingRoom
-from malbox_tui.plugins.logs import log_of, of_a_broken_batch, of_the_batch
+from malbox_tui.plugins.logs import log_of, of_a_broken_batch, of_before, of_the_batch
 from malbox_tui.plugins.parts import Part
 from malbox_tui.plugins.replies import BadResult
 from malbox_tui.plugins.seat import Seat
@@ -57,6 +57,7 @@ class Together:
         self._limit_s = min(part.job.timeout_s for part in parts) * _SHARE_OF_TIME
         self._began = 0.0
         self._printed = b""
+        self._aside = b""
 
     async def run(self) -> None:
         """Let the plugin do its parts; those that are not over then wait for a turn of their own.
@@ -146,7 +147,7 @@ class Together:
         """The part is over. Raises `BadResult` when the store won't hear of the name of a result; then it is not."""
         try:
             place.tray.settle()
-            if log := of_the_batch(self._output(), self._tasks) + log_of(place.hearing.warnings):
+            if log := self._before() + of_the_batch(self._output(), self._tasks) + log_of(place.hearing.warnings):
                 place.tray.keep_log(log)
         except MalboxError as error:
             part.lose(error)
@@ -155,7 +156,7 @@ class Together:
 
     def _put_back(self, part: Part, place: _Place, reason: str, traceback: bytes) -> None:
         printed = self._output() + traceback
-        part.put_back(of_a_broken_batch(reason, printed, self._tasks) + log_of(place.hearing.warnings))
+        part.put_back(self._before() + of_a_broken_batch(reason, printed, self._tasks) + log_of(place.hearing.warnings))
 
     def _tell_process(self, place: _Place) -> None:
         """A part that it may still work at is over; when none is left, the whole turn ends."""
@@ -163,6 +164,11 @@ class Together:
             self._turn.cancel(place.number)
         else:
             self._turn.halt(_NOTHING_LEFT, self._seat.around.cancel_grace_s)
+
+    def _before(self) -> bytes:
+        """What was printed before they were taken up."""
+        self._aside += self._seat.take_aside()
+        return of_before(self._aside)
 
     def _output(self) -> bytes:
         """All that was printed until now."""

@@ -65,7 +65,7 @@ class Turn:
 
     def give(self, process: ConfinedProcess, order: dict[str, Any]) -> None:
         """Send the order. The limit that the manifest sets begins."""
-        self._seat.take_output()
+        self._seat.set_aside()
         process.send(order)
         self.is_on_used_process = self._seat.count_order() > 1
         self._order = order["run"]

@@ -11,6 +11,7 @@ from malbox_tui.model.errors import MalboxError
 from malbox_tui.model.events import EventBody
 from malbox_tui.model.limits import UNLIMITED, ResourceLimits
 from malbox_tui.model.plan import Plan
+from malbox_tui.model.profile import Profile
 from malbox_tui.model.report import Identification, PluginRun
 from malbox_tui.ports.machines import GuestPlugin
 
@@ -166,9 +167,9 @@ class PluginRunner(Protocol):
         """What an operator has to know of the plugins while it lasts, a sentence each."""
         ...
 
-    async def reload(self) -> PluginsRead:
-        """Read all plugins again: benches that are acquired from now on have them as they are. Raises what `open` does; nothing has
-        changed then."""
+    async def reload(self, profiles: Sequence[Profile] | None = None) -> PluginsRead:
+        """Read all plugins again: benches that are acquired from now on have them as they are. They have to fit these profiles (None:
+        those that they had to fit before). Raises what `open` does; nothing has changed then."""
         ...
 
     def tell(self, news: EventBody) -> None:

@@ -24,6 +24,10 @@ Argument = Annotated[str, msgspec.Meta(max_length=4096)]
 Word = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 
 
+_LEFT_OUT = RequirementClass().task_type
+"""What a task is of whose type nothing is said: a profile may make it another. Where this is said, none does."""
+
+
 class SampleQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """All parameters but `name` and `origin`, which need not be text."""
 
@@ -32,7 +36,7 @@ class SampleQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     enforce_timeout: bool | None = None
     again: bool = False
     hold: bool = False
-    task_type: Word = "static"
+    task_type: Word | None = None
     platform: Word | None = None
     arch: Word | None = None
     tag: Annotated[tuple[Word, ...], msgspec.Meta(max_length=100)] = ()
@@ -51,13 +55,14 @@ class SampleQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             again=self.again,
             hold=self.hold,
             requires=RequirementClass(
-                task_type=self.task_type,
+                task_type=self.task_type or _LEFT_OUT,
                 platform=self.platform,
                 arch=self.arch,
                 tags=self.tag,
                 pin=self.machine,
                 avoid=self.avoid,
             ),
+            stays_static=self.task_type == _LEFT_OUT,
             run=RunOptions(self.argument, self.memory_dump),
             profile=self.profile,
         )
@@ -76,7 +81,7 @@ def sample_query(name: SampleName, options: SubmissionOptions) -> str:
         enforce_timeout=options.enforce_timeout,
         again=options.again,
         hold=options.hold,
-        task_type=requires.task_type,
+        task_type=None if requires.task_type == _LEFT_OUT and not options.stays_static else requires.task_type,
         platform=requires.platform,
         arch=requires.arch,
         tag=requires.tags,

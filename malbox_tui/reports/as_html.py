@@ -1,10 +1,12 @@
-"""A document as one HTML page that needs nothing else: no script, no picture, no link, and a policy that forbids a browser to load any.
+"""A document as one HTML page that needs nothing else: no script and no link, pictures as data in it, and a policy that
+forbids a browser to load anything.
 
 Nothing of a sample is ever markup in it: every text is made visible on one line, and then escaped for HTML.
 """
 
 from __future__ import annotations
 
+import base64
 import html
 from collections.abc import Iterable, Iterator
 
@@ -16,6 +18,7 @@ from malbox_tui.reports.elements import (
     Heading,
     Note,
     Paragraph,
+    Picture,
     Pointer,
     Problem,
     Rule,
@@ -27,7 +30,7 @@ from malbox_tui.reports.elements import (
 )
 from malbox_tui.reports.words import sentence
 
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 _STYLE = """\
 :root { color-scheme: light dark; --line: #d5dae0; --soft: #66717d; --mark: #f3f5f7; --accent: #0b6bcb; --warn: #a05a00; --bad: #b3261e;
@@ -41,6 +44,7 @@ table { border-collapse: collapse; margin: .6rem 0; } .wide { overflow-x: auto; 
 th, td { text-align: left; vertical-align: top; padding: .25rem .9rem .25rem 0; border-bottom: 1px solid var(--line); }
 th { color: var(--soft); font-weight: 600; white-space: nowrap; }
 td { font-family: ui-monospace, monospace; font-size: .87em; min-width: 3rem; }
+img { max-width: 100%; height: auto; border: 1px solid var(--line); }
 pre { background: var(--mark); padding: .7rem .9rem; border-radius: 6px; overflow-x: auto; font-size: .87em; }
 .note { border-left: 3px solid var(--accent); background: var(--mark); padding: .4rem .9rem; margin: .6rem 0; }
 .success { border-color: var(--good); } .warn { border-color: var(--warn); } .error { border-color: var(--bad); }
@@ -98,6 +102,9 @@ def _lines(element: Element) -> Iterator[str]:
         case Pointer():
             caption = f": {_text(element.caption)}" if element.caption else ""
             yield f'<p><span class="soft">{element.what.capitalize()}</span> <code>{_text(element.name)}</code>{caption}</p>'
+        case Picture():
+            content = base64.b64encode(element.content).decode()
+            yield f'<p><img alt="" src="data:{element.media_type};base64,{content}"></p>'
         case Problem():
             yield f'<p class="problem">{_text(element.text, is_safe=True)}</p>'
 

@@ -15,6 +15,7 @@ from malbox_tui.reports.elements import (
     Heading,
     Note,
     Paragraph,
+    Picture,
     Pointer,
     Problem,
     Rule,
@@ -61,6 +62,8 @@ def _lines(element: Element) -> Iterator[str]:
         case Pointer():
             caption = f": {_text(element.caption)}" if element.caption else ""
             yield f"{element.what.capitalize()} {_text(element.name)}{caption}"
+        case Picture():
+            return  # It is named above; a picture is a file of its own in Markdown.
         case Problem():
             yield f"*{_text(element.text, is_safe=True)}*"
 

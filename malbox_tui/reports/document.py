@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from malbox_tui.model.queries import TaskRecord
-from malbox_tui.model.report import PluginRun, Verdict
+from malbox_tui.model.report import PluginRun, ResultRef, Verdict
 from malbox_tui.model.sample import Sample, escape, visible
 from malbox_tui.model.task import Task
 from malbox_tui.model.verdict import count_words, summary_of_task
 from malbox_tui.reports.blocks import elements_of
-from malbox_tui.reports.elements import Element, Heading, Problem, Said, Table
+from malbox_tui.reports.elements import Element, Heading, Picture, Pointer, Problem, Said, Table
 from malbox_tui.reports.gathering import PluginReport
 from malbox_tui.reports.words import sentence, timestamp, verdict_words
 
@@ -25,6 +25,8 @@ class TaskReport:
 
     record: TaskRecord
     reports: Sequence[PluginReport]
+    pictures: Mapping[ResultRef, Picture] = field(default_factory=dict)
+    """Those that reports name and that are to be shown in it."""
 
     @property
     def title(self) -> str:
@@ -59,7 +61,7 @@ def elements(report: TaskReport) -> Iterator[Element]:
         if part.content is None:
             yield Problem(part.problem)
         else:
-            yield from elements_of(part.content)
+            yield from _with_pictures(part, report.pictures)
     yield Heading(2, "Plugins and results")
     yield Table(("plugin", "status", "result", "format", "bytes", "SHA-256"), list(_of_plugins(task)))
 
@@ -95,6 +97,15 @@ def as_value(report: TaskReport) -> dict[str, Any]:
         "reasons": list(summary.reasons),
         "reports": [_report_value(part) for part in report.reports],
     }
+
+
+def _with_pictures(part: PluginReport, pictures: Mapping[ResultRef, Picture]) -> Iterator[Element]:
+    """Each picture below what names it."""
+    shown = {result.name: pictures[result] for result in part.run.results if result in pictures}
+    for element in elements_of(part.content):
+        yield element
+        if isinstance(element, Pointer) and element.what == "image" and element.name in shown:
+            yield shown[element.name]
 
 
 def _report_value(part: PluginReport) -> dict[str, Any]:

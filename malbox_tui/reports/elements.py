@@ -88,13 +88,21 @@ class Pointer:
 
 
 @dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture itself: its media type, told by its content, and its bytes."""
+
+    media_type: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Problem:
     """What can't be shown, and why, in a sentence of ours."""
 
     text: str
 
 
-Element = Heading | Paragraph | Said | Note | Rule | Table | Code | Dump | Tree | Pointer | Problem
+Element = Heading | Paragraph | Said | Note | Rule | Table | Code | Dump | Tree | Pointer | Picture | Problem
 
 
 DUMP_WIDTH = 16

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
 from pathlib import PurePath
 from types import MappingProxyType
@@ -11,10 +11,13 @@ from types import MappingProxyType
 import msgspec
 
 from malbox_tui.model.queries import TaskRecord
+from malbox_tui.model.report import ResultRef
 from malbox_tui.reports.as_html import as_html
 from malbox_tui.reports.as_markdown import as_markdown
+from malbox_tui.reports.blocks import elements_of
 from malbox_tui.reports.document import TaskReport, as_value, elements
-from malbox_tui.reports.gathering import Read, gathered
+from malbox_tui.reports.gathering import PluginReport, Read, gathered
+from malbox_tui.reports.pictures import pictures_named, read_pictures
 
 
 class Form(StrEnum):
@@ -33,12 +36,18 @@ ENDINGS: Mapping[str, Form] = MappingProxyType(
 
 async def written(read: Read, record: TaskRecord, form: Form) -> str:
     """The report of a task. Raises `EngineStopped` and `Disconnected`; a report that can't be read is said to be one."""
-    return _WRITERS[form](TaskReport(record, await gathered(read, record.task.plugins)))
+    reports = await gathered(read, record.task.plugins)
+    pictures = await read_pictures(read, _named(reports)) if form is Form.HTML else {}
+    return _WRITERS[form](TaskReport(record, reports, pictures))
 
 
 def form_of(path: PurePath) -> Form | None:
     """The form that the name of a file asks for; None when it doesn't say."""
     return ENDINGS.get(path.suffix.lower())
+
+
+def _named(reports: Iterable[PluginReport]) -> Iterator[ResultRef]:
+    return (found for part in reports for found in pictures_named(part, elements_of(part.content)))
 
 
 def _as_json(report: TaskReport) -> str:

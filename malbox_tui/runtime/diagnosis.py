@@ -16,6 +16,7 @@ from malbox_tui.config.folders import DataFolders
 from malbox_tui.config.loading import ConfigSource
 from malbox_tui.config.machine_list import listed
 from malbox_tui.config.machines import Provider
+from malbox_tui.config.profile_rules import check_denied
 from malbox_tui.config.settings import Isolation, Settings
 from malbox_tui.confine.enforcement import Means
 from malbox_tui.confine.hierarchies import find_hierarchies
@@ -64,7 +65,8 @@ def plugin_fault(settings: Settings, folders: DataFolders, source: ConfigSource)
         places = all_places(folders)
         hosts = find_plugins(settings.plugins, *places, config_file=source.shown)
         guests = [plugin.name for plugin in find_guest_plugins(settings.plugins, *places, config_file=source.shown)]
-        check_profiles(settings.profiles, hosts, guests, source.shown)
+        check_profiles([profile.profile() for profile in settings.profiles], hosts, guests, source.shown)
+        check_denied(settings, source.shown)
     except MalboxError as error:
         return error
     return None

@@ -9,6 +9,7 @@ from pathlib import Path
 from malbox_tui.config.folders import DataFolders
 from malbox_tui.config.settings import PluginSettings
 from malbox_tui.model.errors import MalboxError, ManifestError
+from malbox_tui.plugins.entry import syntax_problem
 from malbox_tui.plugins.places import all_places, origin_of
 from malbox_tui.plugins.registry import FoundPlugin, find_plugins, load, plan_for, survey
 
@@ -64,6 +65,9 @@ def list_plugins(settings: PluginSettings, folders: DataFolders, config_file: st
 def check_plugin(folder: Path, settings: PluginSettings, folders: DataFolders) -> PluginLine:
     """The plugin in a folder, alone and beside those that take part. Raises `ManifestError` with what is wrong with it by itself."""
     plugin = load(folder.absolute())
+    is_ours_to_read = not plugin.is_guest and plugin.name not in settings.interpreters
+    if is_ours_to_read and (problem := syntax_problem(plugin.folder, plugin.entry)) is not None:
+        raise ManifestError(str(folder / "plugin.toml"), "plugin.binary", problem)
     others: tuple[FoundPlugin, ...] = ()
     remarks: list[str] = []
     try:

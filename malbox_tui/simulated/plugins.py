@@ -13,6 +13,7 @@ from malbox_tui.model.errors import MalboxError, PluginUnavailable, StoreError
 from malbox_tui.model.events import EventBody
 from malbox_tui.model.limits import UNLIMITED, ResourceLimits
 from malbox_tui.model.plan import Plan, PlannedPlugin, plan_of
+from malbox_tui.model.profile import Profile
 from malbox_tui.model.report import Identification
 from malbox_tui.ports import BatchMember, Findings, PluginBench, PluginInfo, PluginJob, PluginsRead, ResultStore, StopSignal
 from malbox_tui.simulated.batch import MemberState, serve
@@ -144,7 +145,7 @@ class SimulatedRunner:
         surplus = max(0, min(len(self._idle), self.benches - benches))
         del self._idle[:surplus]
 
-    async def reload(self) -> PluginsRead:
+    async def reload(self, profiles: Sequence[Profile] | None = None) -> PluginsRead:
         """As `PluginRunner.reload`: nothing changes in this world."""
         return PluginsRead(await self.open())
 

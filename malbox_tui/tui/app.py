@@ -187,7 +187,7 @@ class MalboxApp(App[ShutdownMode]):
         """Give a waiting task another profile."""
         record = await self._target()
         if record is not None:
-            await self.orders.change_profile(record)
+            await self.orders.change_profile(record, () if self.picture.overview is None else self.picture.overview.profiles)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """See `App`: keys for tasks are none where machines are looked at, and those for machines not without one. What is out of

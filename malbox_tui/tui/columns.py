@@ -13,6 +13,7 @@ from rich.text import Text
 from malbox_tui.model.queries import TaskRecord, Waiting
 from malbox_tui.model.report import Verdict
 from malbox_tui.model.task import Task, TaskState
+from malbox_tui.model.verdict import short_counts
 from malbox_tui.tui.glyphs import STATES, VERDICTS
 from malbox_tui.tui.moment import Moment
 from malbox_tui.tui.text import (
@@ -73,15 +74,18 @@ def name_cell(record: TaskRecord, moment: Moment) -> Text:
 
 
 def note_cell(record: TaskRecord, moment: Moment) -> Text:
-    """What one most wants to know of an ended task besides: what was found, or why it ended as it did."""
-    task = record.task
+    """What one most wants to know of an ended task besides: what was found, or why it ended as it did, and how much is named."""
+    task, muted = record.task, moment.tone("muted")
+    told: list[Text] = []
     if task.verdict is not None and task.verdict.labels:
-        return shown(", ".join(task.verdict.labels), moment.tone(VERDICTS[task.verdict.classification].tone))
-    if task.state.is_final and task.reason != "Finished.":
-        return sentence(task.reason, moment.tone("muted"))
-    if task.machine is not None:
-        return shown(f"on {task.machine}", moment.tone("muted"))
-    return plain("")
+        told.append(shown(", ".join(task.verdict.labels), moment.tone(VERDICTS[task.verdict.classification].tone)))
+    elif task.state.is_final and task.reason != "Finished.":
+        told.append(sentence(task.reason, muted))
+    if task.state.is_final and (counts := short_counts(task)):
+        told.append(plain(counts, muted))
+    if not told and task.machine is not None:
+        told.append(shown(f"on {task.machine}", muted))
+    return joined_cells(told, " · ")
 
 
 def waits_cell(record: TaskRecord, moment: Moment, room: int) -> Text:

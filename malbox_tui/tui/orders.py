@@ -34,7 +34,7 @@ from malbox_tui.model.commands import (
 )
 from malbox_tui.model.errors import MalboxError
 from malbox_tui.model.machine import MachineSpec, MachineView
-from malbox_tui.model.overview import GroupView, Overview
+from malbox_tui.model.overview import GroupView, Overview, ProfileView
 from malbox_tui.model.profile import AUTO
 from malbox_tui.model.queries import TaskRecord
 from malbox_tui.model.sample import visible
@@ -47,7 +47,7 @@ from malbox_tui.tui.moment import Moment
 from malbox_tui.tui.notices import say, say_text
 from malbox_tui.tui.screens.dialogs import Choice, Prompt, Question
 from malbox_tui.tui.screens.machine_form import NEW, Answered, MachineForm
-from malbox_tui.tui.text import plain, shown
+from malbox_tui.tui.text import joined_cells, plain, shown
 
 
 class Orders:
@@ -109,8 +109,8 @@ class Orders:
         priority = self._asked.latest(thing, record.task.priority) + step
         self._carry_out(SetPriority(task_ids=(record.task.id,), priority=priority), (thing, priority))
 
-    async def change_profile(self, record: TaskRecord) -> None:
-        """Ask which profile a waiting task is to have."""
+    async def change_profile(self, record: TaskRecord, profiles: Sequence[ProfileView]) -> None:
+        """Ask which of the profiles a waiting task is to have."""
         task = record.task
         if task.state is not TaskState.PENDING:
             problem = f"Task {task.id} is {task.state.value.replace('_', ' ')}; only a waiting task can be given another profile."
@@ -123,8 +123,10 @@ class Orders:
                 self._carry_out(SetProfile(task_ids=(task.id,), profile=name))
 
         has = "" if task.profile is None else task.profile.name
-        hint = "The name of a profile; empty: the one for the kind of its content. Escape leaves it."
-        await self._app.push_screen(Prompt(f"Profile of task {task.id}", hint, has), answered)
+        offered = {profile.name: joined_cells([shown(profile.name, "bold"), shown(profile.about)], "  ") for profile in profiles}
+        none = "" if profiles else "The configuration has no profile. "
+        hint = f"{none}The name of a profile (→ completes it); empty: the one for the kind of its content. Escape leaves it."
+        await self._app.push_screen(Prompt(f"Profile of task {task.id}", hint, has, offered), answered)
 
     def change_min(self, group: GroupView, step: int) -> None:
         """Raise or lower the least number of workers of a group."""

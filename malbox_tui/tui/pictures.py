@@ -24,7 +24,7 @@ from rich.style import Style
 from textual.strip import Strip
 
 from malbox_tui.model.errors import Disconnected, EngineStopped, MalboxError
-from malbox_tui.model.report import PluginRun, ResultRef
+from malbox_tui.model.report import GUEST_RUN, PluginRun, ResultRef
 from malbox_tui.ports import Client
 
 MAX_BYTES = 8 * 1024 * 1024
@@ -40,9 +40,8 @@ _BROKEN = (OSError, ValueError, SyntaxError, EOFError, OverflowError, MemoryErro
 
 _UPPER_HALF = "▀"
 
-GUEST_RUN = "guest-run"
 _SCREENSHOTS = "screenshot"
-"""The run whose results include pictures of a machine's screen, and how their names begin."""
+"""How the names of pictures of a machine's screen begin, among the results of its run."""
 
 
 class Unshowable(MalboxError):

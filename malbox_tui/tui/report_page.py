@@ -6,13 +6,15 @@ Reports come from code that parsed hostile bytes: every text in them is escaped 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, islice
+from types import MappingProxyType
 
 from rich.cells import cell_len
 from rich.text import Text
 
+from malbox_tui.model.report import ResultRef
 from malbox_tui.model.sample import visible
 from malbox_tui.reports.blocks import elements_of
 from malbox_tui.reports.elements import (
@@ -34,6 +36,7 @@ from malbox_tui.reports.elements import (
 from malbox_tui.reports.gathering import PluginReport
 from malbox_tui.tui.columns import verdict_cell
 from malbox_tui.tui.moment import Moment
+from malbox_tui.tui.pictures import Picture, Unshowable, cells_of, half_cells
 from malbox_tui.tui.task_page import heading, of_what
 from malbox_tui.tui.text import counted, fit, joined_cells, plain, sentence, shown, wrapped
 
@@ -46,18 +49,25 @@ MAX_LAST_CELL = 2_000
 MEASURED_ROWS = 500
 """The widths of a table's columns follow from so many of its first rows."""
 RULE_CELLS = 40
+MAX_PICTURE_CELLS, MAX_PICTURE_LINES = 100, 30
 _INDENT = "  "
 
 _NOTE_TONES = {"info": "accent", "success": "good", "warn": "late", "error": "bad"}
 
 
+Pictures = Mapping[ResultRef, Picture | Unshowable | None]
+"""What the pictures that reports name are; None: it is being read."""
+
+
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Some lines, each made by its number. `title`: what they begin, as a place to go to; empty: nothing."""
+    """Some lines, each made by its number. `title`: what they begin, as a place to go to; empty: nothing. `has_head`: the first says
+    what the others are, and stays in sight above them."""
 
     count: int
     make: Callable[[int], Text]
     title: str = ""
+    has_head: bool = False
 
 
 class ReportLines:
@@ -74,9 +84,13 @@ class ReportLines:
 
     def line(self, index: int) -> Text:
         """One line, whole."""
-        place = bisect_right(self._ends, index)
-        piece = self._pieces[place]
-        return piece.make(index - self._ends[place] + piece.count)
+        piece, number = self._piece_at(index)
+        return piece.make(number)
+
+    def top_line(self, index: int) -> Text:
+        """What stands at the top where this line is the first in sight: itself, or the head of what it belongs to."""
+        piece, number = self._piece_at(index)
+        return piece.make(0 if piece.has_head else number)
 
     def titles(self) -> list[int]:
         """The lines that are places to go to, in order."""
@@ -89,9 +103,29 @@ class ReportLines:
         found = bisect_right(starts, index)
         return self._pieces[places[found - 1]].title if found else ""
 
+    def place_of(self, index: int) -> tuple[int, int]:
+        """The number of the piece that a line belongs to, and the line's number in that."""
+        place = bisect_right(self._ends, index)
+        return place, index - self._ends[place] + self._pieces[place].count
 
-def report_pieces(report: PluginReport, moment: Moment, width: int) -> Iterator[Piece]:
-    """A report whole; prose in lines of `width` cells, tables and code as wide as they are."""
+    def index_of(self, place: int, number: int) -> int:
+        """The line at a place, or the last one of its piece."""
+        count = self._pieces[place].count
+        return self._ends[place] - count + min(number, count - 1)
+
+    def _piece_at(self, index: int) -> tuple[Piece, int]:
+        """What a line belongs to, and its number in that."""
+        place, number = self.place_of(index)
+        return self._pieces[place], number
+
+
+NO_PICTURES: Pictures = MappingProxyType({})
+
+
+def report_pieces(report: PluginReport, moment: Moment, width: int, pictures: Pictures = NO_PICTURES) -> Iterator[Piece]:
+    """A report whole; prose in lines of `width` cells, tables and code as wide as they are. Those of `pictures` that it names are
+    shown in it."""
+    shown_here = {result.name: pictures[result] for result in report.run.results if result in pictures}
     run = report.run
     title = heading(of_what(f"Report of {run.name} {run.version}", run), moment)
     yield _lines([plain("")])
@@ -107,6 +141,8 @@ def report_pieces(report: PluginReport, moment: Moment, width: int) -> Iterator[
             yield _lines([plain("")])
         is_apart = isinstance(element, Heading)
         yield from pieces_of(element, moment, width)
+        if isinstance(element, Pointer) and element.what == "image" and element.name in shown_here:
+            yield _picture(shown_here[element.name], moment, width)
 
 
 def preview_lines(report: PluginReport, moment: Moment, width: int) -> list[Text]:
@@ -195,7 +231,7 @@ def _table(table: Table, moment: Moment) -> Piece:
         texts = [_cell(cell, first if not place else style, table.is_safe) for place, cell in enumerate(row)]
         return joined_cells([fit(text, cells) for text, cells in zip(texts, widths, strict=False)], "  ")
 
-    return Piece(heads + len(table.rows), make)
+    return Piece(heads + len(table.rows), make, has_head=bool(heads))
 
 
 def _cell(cell: str, style: str, is_safe: bool) -> Text:
@@ -219,6 +255,18 @@ def _node(depth: int, label: str, more: str, moment: Moment) -> Text:
 def _pointer(pointer: Pointer, moment: Moment) -> Text:
     caption = [shown(pointer.caption, moment.tone("muted"))] if pointer.caption else []
     return joined_cells([plain(pointer.what, moment.tone("muted")), shown(pointer.name), *caption], "  ")
+
+
+def _picture(picture: Picture | Unshowable | None, moment: Moment, width: int) -> Piece:
+    """Its lines, or a word in their place; never none, so that what is below it is the same piece before it is read and after."""
+    if picture is None:
+        return _lines([plain("reading …", moment.tone("muted"))])
+    if isinstance(picture, Unshowable):
+        return _lines([sentence(str(picture), moment.tone("late"))])
+    strips = half_cells(picture, *cells_of(picture, min(width, MAX_PICTURE_CELLS), MAX_PICTURE_LINES))
+    return Piece(
+        len(strips), lambda index: Text.assemble(*((part.text, part.style or "") for part in strips[index]), no_wrap=True, end="")
+    )
 
 
 def _cut(line: Text, width: int) -> Text:

@@ -53,6 +53,7 @@ def test_what_cant_be_a_name_is_refused(malbox: CommandLine, tmp_path: Path, nam
 
 
 def test_a_name_that_is_taken_is_refused(malbox: CommandLine, tmp_path: Path) -> None:
+    assert "guest-run is the engine's own" in malbox("plugin", "new", "guest-run", "--into", tmp_path / "made").err
     assert "There is a plugin digests already" in malbox("plugin", "new", "digests", "--into", tmp_path / "made").err
     (tmp_path / "made" / "mine").mkdir(parents=True)
     (tmp_path / "made" / "mine" / "kept").write_text("x")

@@ -177,6 +177,15 @@ def test_colour_adds_to_the_words_and_nothing_else() -> None:
     assert re.sub("\x1b\\[[0-9;]*m", "", coloured) == plain
 
 
+def test_how_much_the_reports_name_stands_in_the_row() -> None:
+    row = record(1, verdict=MALICIOUS)
+    named = named_in([Indicator("url", "http://a.example/"), Indicator("ip", "1.2.3.4")], [])
+    runs = tuple(msgspec.structs.replace(run, named=named) for run in row.task.plugins)
+    row = msgspec.structs.replace(row, task=msgspec.structs.replace(row.task, plugins=runs))
+    assert runs
+    assert table.task_row(row)[-1].endswith("; 2 indicators")
+
+
 def test_a_task_that_did_not_complete_says_why_in_its_row() -> None:
     assert table.task_row(record(1, TaskState.FAILED, reason="The plugin pe crashed."))[-1] == "The plugin pe crashed."
 

@@ -85,6 +85,27 @@ def test_a_faulty_configuration_changes_nothing_and_is_told(data: Path) -> None:
         assert asked(data, "/v1/overview")["groups"][0]["max_workers"] == 4
 
 
+def test_profiles_that_are_read_again_are_in_effect_and_those_that_cant_be_used_change_nothing(data: Path) -> None:
+    with Serving(data) as service:
+        service.until_told("READY=1")
+        write_plugin(data / "plugins", "pass", "mine")
+        (data / "config.toml").write_text("[[profiles]]\nname = 'quick'\nplugins = ['mine']\n")
+        service.send(signal.SIGHUP)
+        assert "now in effect" in service.until("profiles.quick: (none) → (a table)")
+        service.until("mine 1.2.3 was added")
+        (data / "config.toml").write_text("[general]\nmax_workers = 7\n[[profiles]]\nname = 'quick'\nplugins = ['yours']\n")
+        service.send(signal.SIGHUP)
+        assert "profiles[0].plugins" in service.until("can't be used: ")
+        service.until("Nothing was changed.")
+        assert asked(data, "/v1/overview")["groups"][0]["max_workers"] == 4
+        shutil.rmtree(data / "plugins" / "mine")
+        (data / "config.toml").write_text("[[profiles]]\nname = 'quick'\nplugins = ['mine']\n")
+        service.send(signal.SIGHUP)
+        assert "profiles[0].plugins" in service.until("mine"), "it is still named by the profile that is in effect"
+        service.send(signal.SIGTERM)
+        assert service.ended() == 0
+
+
 def test_a_faulty_configuration_at_the_start_is_wrong_usage(data: Path) -> None:
     (data / "config.toml").write_text("[serve]\ngroup = 'nobody-has-such-a-group'\n")
     with Serving(data) as service:

@@ -6,6 +6,7 @@ import msgspec
 
 from malbox_tui.config.changes import changes, with_live
 from malbox_tui.config.machines import MachineSettings, Provider
+from malbox_tui.config.profiles import ProfileSettings
 from malbox_tui.config.settings import (
     AnalysisSettings,
     GeneralSettings,
@@ -74,6 +75,18 @@ def test_all_that_holds_for_runs_in_machines_is_taken_over_but_how_many_start_at
     live = {change.key: change.is_live for change in changes(Settings(), after)}
     assert live == {f"machinery.{name}": name != "max_starting" for name in former}
     assert with_live(Settings(), after).machinery == msgspec.structs.replace(after.machinery, max_starting=former["max_starting"])
+
+
+def test_profiles_that_came_went_or_changed_are_taken_over_at_once() -> None:
+    a, b, other = (ProfileSettings(name=name, kinds=kinds) for name, kinds in (("a", ()), ("b", ()), ("a", ("pe",))))
+    before = Settings(profiles=(a, b))
+    after = Settings(profiles=(other,), analysis=AnalysisSettings(profile="a"))
+    assert told(before, after) == {
+        'profiles.a.kinds: [] → ["pe"]': True,
+        "profiles.b: (a table) → (none)": True,
+        'analysis.profile: "" → "a"': True,
+    }
+    assert with_live(before, after) == after
 
 
 def test_only_what_can_be_taken_over_is() -> None:

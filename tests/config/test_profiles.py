@@ -67,6 +67,7 @@ def test_every_key_is_taken(tmp_path: Path) -> None:
             "profiles: expected a list of tables, got a table. Write [[profiles]], with double brackets, once for each profile.",
         ),
         ("[[profiles]]", "profiles[0].name: missing."),
+        ('[[profiles]]\nname = "a"\ntags = ["\\u001b"]', "profiles[0].tags[0]: profile a: expected a name of letters"),
         ('[[profiles]]\nname = "a b"', "profiles[0].name: profile a b: expected a name of letters"),
         (
             '[[profiles]]\nname = "a"\nplugin = ["x"]',

@@ -11,7 +11,7 @@ import pytest
 from malbox_tui.config.profiles import ProfileSettings
 from malbox_tui.config.settings import AnalysisSettings, PluginSettings, WorkerSettings
 from malbox_tui.config.workers import PluginRestrictions
-from malbox_tui.model.commands import PausePool, ResumePool, RetryTasks, SetProfile
+from malbox_tui.model.commands import PausePool, ReloadPlugins, ResumePool, RetryTasks, SetProfile
 from malbox_tui.model.errors import ConfigError, StoreError
 from malbox_tui.model.events import PluginsPlanned, TaskGivenBack, TaskProfileChanged
 from malbox_tui.model.plan import PlannedPlugin
@@ -394,3 +394,90 @@ def test_a_change_that_the_store_does_not_take_leaves_the_task_where_it_was() ->
         assert (task.machine, profile(task)) == (None, "")
 
     with_engine(test, runner=runner(), profiles=PROFILES, machines=[spec("l1", tags=("office",))])
+
+
+# --- read again ------------------------------------------------------------------------------------------------------------------
+
+
+def test_profiles_that_are_read_again_count_at_once_and_what_a_task_was_asked_by_the_former_ones_stays() -> None:
+    async def test(rig: EngineRig) -> None:
+        await paused(rig, "sample", profile="office")
+        assert [answer.refusal.reason for answer in (await rig.add("early", profile="new")).refused]
+        deeper = ProfileSettings(name="office", plugins=("scanner",), timeout_s=90.0, options={"scanner": {"depth": "9"}})
+        analysis = AnalysisSettings(profile="new")
+        rig.engine.reload(
+            msgspec.structs.replace(rig.engine._settings, profiles=(deeper, ProfileSettings(name="new")), analysis=analysis)
+        )
+        views = (await rig.engine.overview()).profiles
+        assert [(view.name, view.about) for view in views] == [("office", "scanner; 90 s"), ("new", "all plugins")]
+        await rig.add("late")
+        await rig.do(ResumePool())
+        tasks = await rig.all_final()
+        assert [profile(task) for task in tasks.values()] == ["office, chosen by hand", "new, the default"]
+        assert {job.task_id: (job.options, job.timeout_s) for job in rig.runner.jobs} == {
+            1: ({"scanner": {"depth": "9"}}, 70.0),
+            2: ({}, 300.0),
+        }
+
+    with_engine(test, runner=runner(), profiles=[OFFICE])
+
+
+def test_a_waiting_task_whose_profile_is_gone_says_so() -> None:
+    async def test(rig: EngineRig) -> None:
+        await paused(rig, "sample", profile="office")
+        rig.engine.reload(msgspec.structs.replace(rig.engine._settings, profiles=()))
+        await rig.do(ResumePool())
+        task = (await rig.all_final())[1]
+        assert (task.state, task.reason) == (TaskState.FAILED, "There is no profile 'office'; the configuration has none.")
+
+    with_engine(test, runner=runner(), profiles=[OFFICE])
+
+
+def test_plugins_that_are_read_again_have_to_fit_the_profiles_of_now() -> None:
+    async def test(rig: EngineRig) -> None:
+        rig.engine.reload(msgspec.structs.replace(rig.engine._settings, profiles=(OFFICE,)))
+        assert (await rig.do(ReloadPlugins())).done
+        assert rig.runner.fitted == [[OFFICE.profile()]]
+
+    with_engine(test, runner=runner())
+
+
+# --- what a profile has no say in ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("by", ["hand", "kind"])
+@pytest.mark.parametrize(("stays_static", "machine"), [(False, "l1"), (True, None)])
+def test_a_task_that_was_asked_to_be_static_is_not_run_in_a_machine_by_its_profile(
+    by: str, stays_static: bool, machine: str | None
+) -> None:
+    async def test(rig: EngineRig) -> None:
+        await rig.add("sample", profile="programs" if by == "hand" else "", stays_static=stays_static)
+        task = (await rig.all_final())[1]
+        assert (task.state, task.machine) == (TaskState.COMPLETED, machine)
+        assert task.profile is not None
+        assert task.profile.name == "programs"
+
+    with_engine(test, runner=runner(PE), profiles=PROFILES, machines=[spec("l1", tags=("office",))])
+
+
+@pytest.mark.parametrize(
+    ("usually", "asked", "enforced"), [(True, None, True), (True, False, False), (False, None, False), (False, True, True)]
+)
+def test_whether_a_guest_is_watched_to_the_end_is_as_asked_or_as_usual_also_where_a_profile_brings_the_machine(
+    usually: bool, asked: bool | None, enforced: bool
+) -> None:
+    async def test(rig: EngineRig) -> None:
+        await paused(rig, "sample", profile="" if asked is None else "programs", enforce_timeout=asked)
+        before = (await rig.task(1)).enforce_timeout
+        assert before is (enforced and asked is not None)
+        await rig.do(SetProfile(task_ids=(1,), profile="programs"))
+        assert (await rig.task(1)).enforce_timeout is enforced
+        await rig.do(SetProfile(task_ids=(1,), profile=""))
+        assert (await rig.task(1)).enforce_timeout is False
+        await rig.do(ResumePool())
+        task = (await rig.all_final())[1]
+        assert (task.machine, task.enforce_timeout) == ("l1", enforced)
+
+    analysis = AnalysisSettings(enforce_timeout=usually, timeout_s=20.0)
+    machines = [spec("l1", tags=("office",))]
+    with_engine(test, runner=runner(PE), profiles=PROFILES, machines=machines, analysis=analysis)

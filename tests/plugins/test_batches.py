@@ -392,8 +392,8 @@ async def test_a_plugin_may_hand_over_what_it_has_when_its_time_is_over(reason: 
     write_plugin(
         tmp_path / "plugins",
         """
-        ctx.progress(0.5, "half")
         try:
+            ctx.progress(0.5, "half")
             while True:
                 time.sleep(3600)
         except malbox.TaskCanceled:
@@ -418,8 +418,8 @@ async def test_an_async_plugin_may_do_so_too(handler: str, tmp_path: Path) -> No
         import malbox_plugin_sdk as malbox
         class Subject(malbox.Plugin):
             async def on_task(self, ctx):
-                ctx.progress(0.5, "half")
                 try:
+                    ctx.progress(0.5, "half")
                     await asyncio.sleep(3600)
                 {handler}
                     ctx.results().push(malbox.PluginResult.bytes("partial", b"half of it"))

@@ -144,3 +144,63 @@ async def test_a_flood_of_events_holds_up_nothing_and_breaks_no_plugin_that_is_b
                 subject.runner.tell(news.ConfigReloaded())
         assert (running.result().status, running.result().reason) == (PluginStatus.COMPLETED, "")
         assert (await subject.run()).status is PluginStatus.COMPLETED
+
+
+TALKS = """
+    import malbox_plugin_sdk as malbox
+    class Subject(malbox.Plugin):
+        def on_start(self, config):
+            print("started")
+        def on_stop(self):
+            print("stopped")
+        def on_event(self, event):
+            print("heard of", event.kind, flush=True)
+            ctx = self.ctx
+            if event.kind == "ConfigReloaded":
+                raise ValueError("not mine")
+        def on_task(self, ctx):
+            self.ctx = ctx
+            print("worked")
+            ctx.results().push_bytes("done", b"")
+    malbox.run(Subject())
+    """
+
+
+@pytest.mark.slow
+async def test_what_is_printed_between_tasks_is_in_the_log_of_the_next_one(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    write_plugin(tmp_path / "plugins", TALKS)
+    async with rig(tmp_path) as subject:
+        first = (await subject.content(await subject.run(), "log")).decode()
+        assert first == "[printed before this task]\nstarted\n[end of that]\nworked\n"
+        subject.runner.tell(news.TaskCompleted(task_id=7, **ENDED))
+        subject.runner.tell(news.ConfigReloaded())
+        await subject.runner.check_health()  # it answers behind the events
+        second = (await subject.content(await subject.run(), "log")).decode()
+        before, _, own = second.partition("[end of that]\n")
+        assert before.startswith("[printed before this task]\nheard of TaskCompleted\nheard of ConfigReloaded\n")
+        assert "ValueError: not mine" in before
+        assert own == "worked\n"
+        assert (await subject.content(await subject.run(), "log")).decode() == "worked\n"
+        subject.runner.tell(news.TaskCompleted(task_id=7, **ENDED))
+        await subject.runner.check_health()
+    (told,) = [record.getMessage() for record in caplog.records if "printed between tasks" in record.getMessage()]
+    assert "heard of TaskCompleted" in told
+    assert "stopped" in told
+
+
+@pytest.mark.slow
+async def test_a_flood_between_tasks_is_cut(tmp_path: Path) -> None:
+    source = TALKS.replace('print("heard of", event.kind, flush=True)', 'print("x" * 10_000_000)')
+    write_plugin(tmp_path / "plugins", source)
+    async with rig(tmp_path) as subject:
+        await subject.run()
+        for _ in range(3):
+            subject.runner.tell(news.TaskCompleted(task_id=7, **ENDED))
+        await subject.runner.check_health()
+        printed = await subject.content(await subject.run(), "log")
+        assert len(printed) < 100_000
+        assert b"cut here]" in printed
+        assert printed.endswith(b"worked\n")

@@ -158,6 +158,7 @@ async def test_a_plugin_that_is_not_ready_says_why(tmp_path: Path) -> None:
         import malbox_plugin_sdk as malbox
         class Broken(malbox.Plugin):
             def on_start(self, config):
+                print("looking for it")
                 raise LookupError("the model is missing")
         malbox.run(Broken())
         """,
@@ -176,10 +177,14 @@ async def test_a_plugin_that_is_not_ready_says_why(tmp_path: Path) -> None:
     write_plugin(tmp_path / "plugins", "def run(: pass", "wrong")
     async with rig(tmp_path) as subject:
         ill, broken, wrong = (await subject.findings()).runs
+        logs = {run.name: await subject.content(run, "log") for run in (broken, wrong)}
     assert "not ready: no licence" in ill.reason
     assert "not ready: LookupError: the model is missing" in broken.reason
     assert wrong.status is PluginStatus.FAILED
-    assert "exited with status 1" in wrong.reason
+    assert wrong.reason == "the process exited with status 1: SyntaxError: invalid syntax"
+    assert logs["subject"].startswith(b"looking for it\nTraceback (most recent call last):\n")
+    assert b"on_start" in logs["subject"]
+    assert b"def run(: pass" in logs["wrong"]
 
 
 async def test_hostile_labels_are_cut(tmp_path: Path) -> None:

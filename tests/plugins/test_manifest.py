@@ -63,11 +63,16 @@ FAULTS = {
     "a missing type": (('type = "host"\n', ""), "plugin.type", "is missing"),
     "a missing state": (('state = "scoped"\n', ""), "runtime.state", "is missing"),
     "a missing execution": (('execution = "parallel"\n', ""), "runtime.execution", "is missing"),
-    "a version that is none": (("0.1.0", "one"), "plugin.version", "regex"),
-    "a version with a zero in front": (("0.1.0", "0.01.0"), "plugin.version", "regex"),
+    "a version that is none": (("0.1.0", "one"), "plugin.version", "must be a version of three numbers, such as 0.1.0"),
+    "a version with a zero in front": (("0.1.0", "0.01.0"), "plugin.version", "must be a version"),
     "a version as a number": (('"0.1.0"', "1.0"), "plugin.version", "expected `str`"),
-    "a name with a slash": (('"subject"', '"a/b"'), "plugin.name", "regex"),
-    "a name of nothing": (('"subject"', '""'), "plugin.name", "regex"),
+    "a name with a slash": (('"subject"', '"a/b"'), "plugin.name", "must be 1 to 64 letters, digits, - and _"),
+    "a name of nothing": (('"subject"', '""'), "plugin.name", "must be 1 to 64 letters, digits, - and _"),
+    "a name with a line break": (('"subject"', '"subject\\n"'), "plugin.name", "must be 1 to 64 letters"),
+    "a name that leads out": (('"subject"', '".."'), "plugin.name", "must be 1 to 64 letters"),
+    "a name that acts on terminals": (('"subject"', '"\\u001b[31m"'), "plugin.name", "must be 1 to 64 letters"),
+    "a version with a line break": (('"0.1.0"', '"0.1.0\\n"'), "plugin.version", "must be a version"),
+    "the name of the run in a guest": (('"subject"', '"guest-run"'), "plugin.name", "is the engine's own"),
     "a long description": (('"A plugin"', f'"{"x" * 1001}"'), "plugin.description", "length <= 1000"),
     "authors as text": (('["Somebody"]', '"Somebody"'), "plugin.authors", "expected `array`"),
     "a binary that is a list": (('"main.py"', '["main.py"]'), "plugin.binary", "expected `str | null`"),
@@ -123,10 +128,17 @@ FAULTS = {
     "a scope of a persistent one": (('"scoped"', '"persistent"'), "scope", "belongs to the state 'scoped'"),
     "an option that is a number": (('option = "default"', "option = 1"), "config.option", "expected `str`"),
     "a path that is no option": (('paths = ["option"]', 'paths = ["rules"]'), "sandbox.paths", "'rules' is not a key"),
-    "a need that is a path": (('"unpacked"', '"../unpacked"'), "plan.needs[0]", "regex"),
+    "a need that is a path": (('"unpacked"', '"../unpacked"'), "plan.needs[0]", "must be the name of a result"),
+    "a need with a line break": (('"unpacked"', '"unpacked\\n"'), "plan.needs[0]", "must be the name of a result"),
+    "a kind with a line break": (('["pe"]', '["pe\\n"]'), "plan.kinds[0]", "must be a kind"),
+    "a result whose name has a line break": (
+        ("[plan]", '[results."a\\nb"]\n[plan]'),
+        "results.'a\\nb'",
+        "is not a plain file name",
+    ),
     "a need twice": (('["unpacked"]', '["unpacked", "unpacked"]'), "plan.needs", "twice"),
     "a gift that is no result": (('gives = ["report"]', 'gives = ["strings"]'), "plan.gives", "add [results.strings]"),
-    "a kind in capitals": (('["pe"]', '["PE"]'), "plan.kinds[0]", "regex"),
+    "a kind in capitals": (('["pe"]', '["PE"]'), "plan.kinds[0]", "must be a kind in small letters"),
     "platforms of a host plugin": (("[config]", '[guest]\nplatforms = ["linux"]\n[config]'), "guest", "belongs to guest plugins"),
 }
 
@@ -195,6 +207,23 @@ def test_a_fault_is_named_with_file_key_and_remedy(name: str, tmp_path: Path) ->
     assert caught.value.path == str(folder / "plugin.toml")
     assert caught.value.key == key
     assert problem in caught.value.problem
+
+
+@pytest.mark.parametrize("what", ["a pipe", "a folder", "a device", "a link to itself"])
+def test_a_manifest_that_is_no_file_is_refused_at_once(what: str, tmp_path: Path) -> None:
+    path = tmp_path / "p" / "plugin.toml"
+    path.parent.mkdir()
+    match what:
+        case "a pipe":
+            os.mkfifo(path)
+        case "a folder":
+            path.mkdir()
+        case "a device":
+            path.symlink_to("/dev/zero")
+        case _:
+            path.symlink_to(path)
+    with pytest.raises(ManifestError, match=r"is no file|can't be read"):
+        read_manifest(path.parent)
 
 
 @pytest.mark.parametrize("content", [b"[plugin", b"\xff\xfe", b"x" * 300_000, b"[" * 10_000])
@@ -346,7 +375,7 @@ GUEST_FAULTS = {
     "a filter": (("[guest]", 'log_filter = "debug"\n[guest]'), "runtime.log_filter", "not passed on"),
     "options": (("[guest]", '[config]\na = "b"\n[guest]'), "config", "its only argument"),
     "paths": (("[guest]", '[runtime.paths]\nlog_dir = "x"\n[guest]'), "runtime.paths", "not supported by this version"),
-    "a platform that is no word": (("windows", "Win 10"), "guest.platforms", "regex"),
+    "a platform that is no word": (("windows", "Win 10"), "guest.platforms", "must be a platform in small letters"),
     "a subscription": (("[guest]", '[events]\nsubscribe = ["x"]\n[guest]'), "events", "no event reaches a guest"),
     "a need": (("[guest]", '[plan]\nneeds = ["x"]\n[guest]'), "plan.needs", "belongs to host plugins"),
     "a scope": (("[guest]", '[scope]\nplugins = ["x"]\n[guest]'), "scope", "belongs to host plugins"),

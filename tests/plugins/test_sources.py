@@ -125,6 +125,19 @@ def test_a_folder_is_checked_by_itself_and_beside_what_is_there(
     assert record["fault"] == f"{tmp_path}/nowhere/plugin.toml: can't be read (No such file or directory)"
 
 
+@pytest.mark.parametrize(
+    ("source", "problem"), [("x = 1\ndef run(: pass", "main.py, line 2: invalid syntax"), ("x\0", "main.py: source code string")]
+)
+def test_a_check_finds_a_script_that_is_no_python(
+    source: str, problem: str, command: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    write_plugin(tmp_path / "own", "pass", "mine")
+    (tmp_path / "own" / "mine" / "main.py").write_text(source)
+    code, _out, err = command("plugin", "check", str(tmp_path / "own" / "mine"))
+    assert code == 1
+    assert f"plugin.binary: {problem}" in err
+
+
 def test_a_check_finds_a_need_that_nobody_gives(command: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
     write_plugin(tmp_path / "own", "pass", "mine", extra='[plan]\nneeds = ["unpacked"]\n')
     code, _out, err = command("plugin", "check", str(tmp_path / "own" / "mine"))

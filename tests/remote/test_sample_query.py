@@ -47,6 +47,14 @@ def test_what_is_written_is_read_back(
     assert parse_sample_query(query.encode()) == (SampleName(name, origin), options)
 
 
+@pytest.mark.parametrize("stays_static", [False, True])
+def test_that_a_task_is_to_stay_static_is_said_by_its_type(stays_static: bool) -> None:
+    options = SubmissionOptions(stays_static=stays_static)
+    query = sample_query(SampleName(b"a"), options)
+    assert query == ("name=a&task_type=static" if stays_static else "name=a")
+    assert parse_sample_query(query.encode())[1] == options
+
+
 def test_what_is_the_default_is_not_written() -> None:
     assert sample_query(SampleName(b"a/\n\xff.exe"), SubmissionOptions()) == "name=a%2F%0A%FF.exe"
 

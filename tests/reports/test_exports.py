@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import json
 import re
+import struct
+import zlib
 from collections.abc import Awaitable, Callable
 from html.parser import HTMLParser
 from pathlib import PurePath
 from typing import Any
 
+import msgspec
 import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
+from PIL import Image
 
 from malbox_tui.model.errors import StoreError
 from malbox_tui.model.report import ResultRef
 from malbox_tui.model.sample import visible
 from malbox_tui.reports.defang import defanged
+from malbox_tui.reports.pictures import MAX_BYTES_IN_ALL, MAX_PICTURE_BYTES, MAX_PICTURES, read_pictures
 from malbox_tui.reports.writing import Form, form_of, written
 from tests.reports.samples import EVIL, SHA256, record_of, report_of
 
@@ -94,6 +101,88 @@ async def test_a_page_looks_the_same_whatever_it_holds(text: str) -> None:
 @pytest.mark.parametrize("form", Form)
 async def test_nothing_in_an_export_acts_on_a_terminal(text: str, form: Form) -> None:
     assert can_act(await export(text, form)) == []
+
+
+# --- pictures --------------------------------------------------------------------------------------------------------------------
+
+
+def picture(kind: str, size: tuple[int, int] = (4, 3), **more: Any) -> bytes:
+    file = io.BytesIO()
+    Image.new("RGB", size, (200, 10, 10)).save(file, kind, **more)
+    return file.getvalue()
+
+
+def chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+PNG, JPEG = picture("PNG"), picture("JPEG")
+SCRIPT = b"<script>alert(1)</script>"
+
+
+async def page_with(content: bytes, *, size_bytes: int | None = None) -> Page:
+    shot = ResultRef("shot", "bytes", len(content) if size_bytes is None else size_bytes, SHA256, "7/token/subject/shot")
+    record = record_of("harmless")
+    (run, *_others) = record.task.plugins
+    run = msgspec.structs.replace(run, results=(*run.results, shot))
+    record = msgspec.structs.replace(record, task=msgspec.structs.replace(record.task, plugins=(run,)))
+    image = {"sections": [{"title": "s", "blocks": [{"type": "image", "artifact": "shot", "caption": "c"}] * 2}]}
+
+    async def read(reference: ResultRef, max_bytes: int) -> bytes:
+        return (content if reference is shot else json.dumps(image).encode())[:max_bytes]
+
+    return Page(await written(read, record, Form.HTML))
+
+
+def sources(page: Page) -> list[str]:
+    return [value or "" for name, value in page.attributes if name == "src"]
+
+
+@pytest.mark.parametrize(("content", "media_type"), [(PNG, "image/png"), (JPEG, "image/jpeg")], ids=["png", "jpeg"])
+async def test_a_page_shows_the_pictures_that_a_report_names_as_data(content: bytes, media_type: str) -> None:
+    page = await page_with(content)
+    assert sources(page) == [f"data:{media_type};base64,{base64.b64encode(content).decode()}"]
+    assert page.tags.count("img") == 2, "where it is named"
+    assert any("img-src data:" in (value or "") for _, value in page.attributes)
+
+
+NO_PICTURES = {
+    "nothing": b"",
+    "html": SCRIPT,
+    "svg": b"<svg xmlns='http://www.w3.org/2000/svg' onload='alert(1)'/>",
+    "gif": b"GIF89a" + SCRIPT,
+    "cut": PNG[:-1],
+    "damaged": PNG[:40] + b"x" + PNG[41:],
+    "signature alone": PNG[:8],
+    "huge": PNG[:8] + chunk(b"IHDR", struct.pack(">IIBBBBB", 1_000_000, 1_000_000, 8, 2, 0, 0, 0)) + chunk(b"IEND", b""),
+    "no header": PNG[:8] + chunk(b"IEND", b""),
+    "chunk without end": PNG[:8] + struct.pack(">I", 0xFFFFFFFF) + b"IHDR",
+    "cut jpeg": JPEG[:-2],
+    "jpeg with more": JPEG + SCRIPT,
+    "jpeg without frame": b"\xff\xd8\xff\xda\x00\x02\xff\xd9",
+    "jpeg of nothing": b"\xff\xd8" + b"\xff\x01\x00\x00" * 1000,
+    "huge jpeg": b"\xff\xd8\xff\xc0\x00\x11\x08\xff\xff\xff\xff" + bytes(10) + b"\xff\xda\x00\x02\xff\xd9",
+}
+
+
+@pytest.mark.parametrize("content", NO_PICTURES.values(), ids=NO_PICTURES)
+async def test_what_is_no_whole_picture_of_a_size_that_can_be_shown_is_named_alone(content: bytes) -> None:
+    page = await page_with(content)
+    assert (sources(page), "img" in page.tags) == ([], False)
+    assert "shot" in " ".join(page.texts)
+
+
+async def test_of_a_picture_nothing_but_the_picture_comes_along() -> None:
+    with_more = PNG[:33] + chunk(b"tEXt", b"Comment\0" + SCRIPT) + chunk(b"iCCP", SCRIPT) + PNG[33:] + SCRIPT
+    assert sources(await page_with(with_more)) == [f"data:image/png;base64,{base64.b64encode(PNG).decode()}"]
+
+
+async def test_pictures_are_bounded_each_and_all_together() -> None:
+    assert sources(await page_with(PNG, size_bytes=MAX_PICTURE_BYTES + 1)) == []
+    large = picture("PNG", (400, 400), compress_level=0)
+    references = [ResultRef(f"p{n}", "bytes", len(large), SHA256, f"p{n}") for n in range(100)]
+    found = await read_pictures(reading(large), references)
+    assert len(found) == min(MAX_PICTURES, MAX_BYTES_IN_ALL // len(large))
 
 
 @every_text

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from malbox_tui.engine.guest_run import GUEST_RUN
-from malbox_tui.model.report import PluginStatus
+from malbox_tui.model.report import GUEST_RUN, PluginStatus
 from malbox_tui.model.task import TaskState
 from malbox_tui.simulated.store import RIVAL
 from tests.simulation.facts import Check, Facts

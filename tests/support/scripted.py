@@ -14,6 +14,7 @@ from malbox_tui.model.errors import MalboxError, RefusedContent, StoreError
 from malbox_tui.model.events import EventBody
 from malbox_tui.model.limits import UNLIMITED, ResourceLimits
 from malbox_tui.model.plan import Plan, PlannedPlugin, plan_of
+from malbox_tui.model.profile import Profile
 from malbox_tui.model.report import Classification, Identification, PluginRun, PluginStatus, ResultRef, Verdict
 from malbox_tui.ports import (
     BatchMember,
@@ -247,6 +248,8 @@ class ScriptedRunner:
     troubles: tuple[str, ...] = ()
     reloaded: tuple[str, ...] = ()
     """What a reload says that changed."""
+    fitted: list[Sequence[Profile] | None] = field(default_factory=list)
+    """The profiles that each reload was to fit."""
     new_guests: tuple[GuestPlugin, ...] = ()
     reload_fails: MalboxError | None = None
     told: list[EventBody] = field(default_factory=list)
@@ -268,9 +271,10 @@ class ScriptedRunner:
     def plan(self) -> Plan:
         return plan_of(self.planned)
 
-    async def reload(self) -> PluginsRead:
+    async def reload(self, profiles: Sequence[Profile] | None = None) -> PluginsRead:
         if self.reload_fails is not None:
             raise self.reload_fails
+        self.fitted.append(profiles)
         return PluginsRead(await self.open(), self.new_guests, self.reloaded)
 
     def tell(self, news: EventBody) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from textual.pilot import Pilot
+from textual.widgets import Input, Static
 
 from malbox_tui.model.commands import (
     CancelTasks,
@@ -15,6 +17,7 @@ from malbox_tui.model.commands import (
     SetProfile,
     ShutdownMode,
 )
+from malbox_tui.model.overview import ProfileView
 from malbox_tui.model.queries import TaskFilter, TaskSort
 from malbox_tui.model.task import TaskState
 from malbox_tui.tui import keys
@@ -56,6 +59,28 @@ async def test_a_key_becomes_a_command(pressed: list[str], action: object) -> No
     assert [command.action for command in client.commands] == [action]
     assert client.commands[0].actor == "operator"
     assert client.commands[0].key
+
+
+async def test_the_profiles_that_there_are_are_shown_where_one_is_asked_for_and_completed() -> None:
+    many = [ProfileView(name=f"more-{number}", about="all plugins") for number in range(12)]
+    profiles = (ProfileView(name="documents", about="for ole; file-type [b]x[/]\x1b; 60 s"), *many)
+
+    async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
+        overview = app.picture.overview
+        assert overview is not None
+        app.picture.see(msgspec.structs.replace(overview, profiles=profiles))
+        await pilot.press("f")
+        await pilot.pause()
+        lines = "\n".join(str(widget.content) for widget in app.screen.query(Static))
+        assert "documents  for ole; file-type [b]x[/]\\x1b; 60 s" in lines
+        assert "and 3 more" in lines
+        await pilot.press("d")
+        await until(pilot, lambda: app.screen.query_one(Input)._suggestion == "documents")
+        await pilot.press("right", "enter")
+        await pilot.pause()
+
+    _, client = await played(play)
+    assert [command.action for command in client.commands] == [SetProfile(task_ids=(3,), profile="documents")]
 
 
 async def test_only_a_waiting_task_is_asked_for_another_profile() -> None:

@@ -13,9 +13,10 @@ from malbox_tui.model.due import Due, TimeLimit
 from malbox_tui.model.events import Position
 from malbox_tui.model.overview import GroupView, Overview
 from malbox_tui.model.queries import TaskRecord, Waiting
-from malbox_tui.model.report import Classification, Verdict
+from malbox_tui.model.report import Classification, Indicator, Technique, Verdict
 from malbox_tui.model.sample import Sample, SampleName
 from malbox_tui.model.task import EndedBy, Task, TaskState
+from malbox_tui.model.verdict import named_in
 from malbox_tui.model.worker import WorkerKind, WorkerState, WorkerView
 from malbox_tui.tui.columns import (
     MAX_SAMPLE_WIDTH,
@@ -30,8 +31,10 @@ from malbox_tui.tui.header import header_line, sparkline
 from malbox_tui.tui.live import LiveTask, Span
 from malbox_tui.tui.moment import Moment
 from malbox_tui.tui.past import timeline_axis, timeline_bar
+from malbox_tui.tui.task_page import AtWork, task_lines
 from malbox_tui.tui.text import clock_time, fit, plain, short_size
 from malbox_tui.tui.worker_line import worker_line
+from tests.tui.scripted import plugin_run, reference, sha256_of
 
 GROUP = GroupView(name="default", min_workers=1, max_workers=4, active=3, busy=2, idle_timeout_s=60.0)
 OVERVIEW = Overview(
@@ -164,6 +167,26 @@ def test_what_was_found_and_how_it_ended_stand_in_the_note() -> None:
     assert task_line(found, 140, MOMENT).plain.rstrip().endswith("EICAR")
     failed = record(state=TaskState.FAILED, ended_by=EndedBy.PLUGIN_ERROR, reason="Every plugin failed.", finished_at=990.0)
     assert task_line(failed, 140, MOMENT).plain.rstrip().endswith("Every plugin failed.")
+
+
+def test_how_much_the_reports_name_stands_in_the_note_of_an_ended_task() -> None:
+    named = named_in([Indicator("url", f"http://{host}.example/") for host in "abc"], [Technique("T1055", "Process Injection")])
+    runs = tuple(plugin_run(1, name, named=named) for name in ("strings", "other"))
+    verdict = Verdict(Classification.MALICIOUS, 100, labels=("EICAR",))
+    found = record(state=TaskState.COMPLETED, verdict=verdict, plugins=runs)
+    assert task_line(found, 200, MOMENT).plain.rstrip().endswith("EICAR · 3 indicators, 1 technique")
+    clean = record(state=TaskState.COMPLETED, reason="Finished.", plugins=runs[:1])
+    assert task_line(clean, 140, MOMENT).plain.rstrip().endswith("3 indicators, 1 technique")
+    running = record(state=TaskState.RUNNING, plugins=runs)
+    assert "indicator" not in task_line(running, 200, MOMENT).plain
+
+
+def test_a_result_is_listed_with_format_size_and_sum() -> None:
+    run = plugin_run(1, results=[reference(1, "file-type", "found", "bytes", 2048)])
+    row = record(state=TaskState.COMPLETED, plugins=(run,))
+    lines = [line.plain.strip() for line in task_lines(row, AtWork(), MOMENT, str, 120)]
+    place = next(index for index, line in enumerate(lines) if line.startswith("found (bytes, "))
+    assert lines[place + 1] == f"SHA-256 {sha256_of(1)}"
 
 
 @pytest.mark.parametrize("width", [20, 60, 80, 120, 300])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import io
 import json
 import os
 from collections.abc import AsyncIterator, Callable
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 from rich.text import Text
 from textual.pilot import Pilot
 from textual.widgets import Input
@@ -20,6 +22,7 @@ from malbox_tui.model.report import PluginStatus
 from malbox_tui.reports.gathering import PluginReport, parsed
 from malbox_tui.tui.app import MalboxApp
 from malbox_tui.tui.moment import Moment
+from malbox_tui.tui.pictures import Unshowable, decoded
 from malbox_tui.tui.report_page import MAX_PROSE_CHARACTERS, PREVIEW_LINES, ReportLines, panned, preview_lines, report_pieces
 from malbox_tui.tui.screens.dialogs import Prompt, Question
 from malbox_tui.tui.screens.report import ReportScreen
@@ -72,6 +75,36 @@ def test_a_long_table_has_a_line_for_each_row_and_makes_those_that_are_seen() ->
     assert lines.line(lines.count - 1).plain.startswith(f"{ROWS - 1}")
 
 
+def test_the_titles_of_a_table_stay_at_the_top_while_its_rows_are_there() -> None:
+    blocks = section(table(3), {"type": "kv", "pairs": [{"key": "k", "value": "v"}]})
+    lines = ReportLines(report_pieces(report(blocks), MOMENT, 80))
+    seen = [
+        (lines.line(index).plain.split("  ")[0].strip(), lines.top_line(index).plain.split()[:1]) for index in range(lines.count)
+    ]
+    rows = [top for line, top in seen if line in ("0", "1", "2")]
+    assert rows == [["number"]] * 3
+    assert seen[-1] == ("k", ["k"])
+
+
+def test_a_picture_that_a_report_names_is_drawn_below_its_name_and_nothing_else_is() -> None:
+    run = plugin_run(1, "big", results=[reference(1, "big", "shot"), reference(1, "big", "text")])
+    part = parsed(run, json.dumps(section(*({"type": "image", "artifact": name} for name in ("shot", "text", "gone")))).encode())
+    shot, text = run.results
+    picture = decoded(PNG)
+    before = ReportLines(report_pieces(part, MOMENT, 80, {shot: None, text: None}))
+    after = ReportLines(report_pieces(part, MOMENT, 80, {shot: picture, text: Unshowable("it is neither PNG, PPM nor JPEG")}))
+    shown = [after.line(index) for index in range(after.count)]
+    (place,) = (index for index, line in enumerate(shown) if line.plain == "image  shot")
+    drawn = shown[place + 1]
+    assert set(drawn.plain) == {" "}
+    assert drawn.cell_len == 80
+    assert {str(span.style) for span in drawn.spans} == {"on #c80a0a"}
+    assert "The picture can't be shown: it is neither PNG, PPM nor JPEG." in [line.plain for line in shown]
+    assert shown[-1].plain == "image  gone"
+    last = before.place_of(before.count - 1)
+    assert after.line(after.index_of(*last)).plain == "image  gone", "it is found again"
+
+
 def test_a_deep_tree_is_shown_to_its_end() -> None:
     node: dict[str, Any] = {"label": "leaf"}
     for depth in range(200):
@@ -102,6 +135,15 @@ def test_the_page_of_a_task_shows_the_beginning_and_says_where_the_rest_is() -> 
 @pytest.mark.parametrize(("cells", "rest"), [(0, "a漢b"), (1, "漢b"), (2, " b"), (3, "b"), (4, ""), (9, "")])
 def test_panning_never_cuts_a_wide_character_in_half(cells: int, rest: str) -> None:
     assert panned(Text("a漢b"), cells).plain == rest
+
+
+def png(width: int, height: int) -> bytes:
+    file = io.BytesIO()
+    Image.new("RGB", (width, height), (200, 10, 10)).save(file, "PNG")
+    return file.getvalue()
+
+
+PNG = png(40, 10)
 
 
 # --- the screen ------------------------------------------------------------------------------------------------------------------
@@ -164,6 +206,40 @@ async def test_it_scrolls_pans_and_goes_from_title_to_title() -> None:
         await until(pilot, lambda: on_screen(view) == before)
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(pilot.app.screen, TaskScreen))
+
+
+@pytest.mark.slow
+async def test_a_long_table_keeps_its_titles_in_sight() -> None:
+    async with at_report(engine()) as (pilot, view):
+        await pilot.press("pagedown", "pagedown")
+        await until(pilot, lambda: "row 50" in on_screen(view))
+        first, *rest = on_screen(view).splitlines()
+        assert first.split()[:2] == ["number", "wide"]
+        assert "number" not in "".join(rest)
+        await pilot.press("end")
+        await until(pilot, lambda: "The result is gone" in on_screen(view))
+        await pilot.press("home")
+        await until(pilot, lambda: "row 0" in on_screen(view))
+        assert on_screen(view).count("number") == 1
+
+
+def backgrounds(view: ReportView) -> set[str]:
+    found = (segment.style for y in range(view.size.height) for segment in view.render_line(y))
+    return {style.bgcolor.name for style in found if style is not None and style.bgcolor is not None}
+
+
+@pytest.mark.slow
+async def test_pictures_come_when_they_are_read_and_what_is_in_sight_stays() -> None:
+    client = engine()
+    shot = reference(7, "big", "shot")
+    run = plugin_run(7, "big", results=[reference(7, "big"), shot])
+    client.put(record(7, plugins=(run,)))
+    client.results["7/big/shot"] = PNG
+    image = {"type": "image", "artifact": "shot", "caption": "what it shows"}
+    client.results["7/big/report"] = json.dumps(section(image, table(2000))).encode()
+    async with at_report(client) as (pilot, view):
+        await until(pilot, lambda: "#c80a0a" in backgrounds(view))
+        assert "image  shot  what it shows" in on_screen(view)
 
 
 @pytest.mark.slow

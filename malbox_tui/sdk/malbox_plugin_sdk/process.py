@@ -169,6 +169,7 @@ class _Process:
             self._call(self._plugin.on_event, event)
         except Exception:  # noqa: BLE001 - whatever a plugin raises is told, not hidden
             traceback.print_exc()
+        self._flush()
 
     def _stop(self) -> None:
         try:

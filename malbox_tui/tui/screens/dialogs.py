@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import ClassVar, TypeVar
 
 from rich.console import Group
@@ -14,6 +15,7 @@ from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen
+from textual.suggester import SuggestFromList
 from textual.widgets import Button, Input, Static
 
 from malbox_tui.tui import keys
@@ -21,6 +23,9 @@ from malbox_tui.tui.legend import SIGNS
 from malbox_tui.tui.text import plain
 
 T = TypeVar("T")
+
+MAX_OFFERED = 10
+"""So many answers are shown below a prompt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,18 +114,28 @@ class Prompt(Dialog[str | None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "back", show=False)]
 
-    def __init__(self, title: str, hint: str, value: str = "") -> None:
+    def __init__(self, title: str, hint: str, value: str = "", offered: Mapping[str, Text] | None = None) -> None:
+        """`offered`: what may be written, and how each is shown below the line; the first that begins as what is written is
+        suggested."""
         super().__init__()
         self._title = title
         self._hint = hint
         self._value = value
+        self._offered = offered or {}
 
     def compose(self) -> ComposeResult:
         """See `Screen`."""
         with Vertical(classes="dialog"):
             yield Static(plain(self._title, "bold"), classes="dialog-title")
-            yield Input(self._value, id="prompt", compact=True)
+            yield Input(self._value, id="prompt", compact=True, suggester=SuggestFromList(self._offered, case_sensitive=False))
+            if self._offered:
+                yield Static(Text("\n").join(self._lines()), classes="dialog-hint")
             yield Static(plain(self._hint), classes="dialog-hint")
+
+    def _lines(self) -> Iterator[Text]:
+        yield from islice(self._offered.values(), MAX_OFFERED)
+        if (more := len(self._offered) - MAX_OFFERED) > 0:
+            yield plain(f"and {more} more")
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Answer."""

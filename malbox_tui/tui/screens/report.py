@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -11,12 +12,16 @@ from textual.screen import Screen
 
 from malbox_tui.model.errors import Disconnected, EngineStopped, MalboxError
 from malbox_tui.model.queries import TaskRecord
+from malbox_tui.model.report import ResultRef
 from malbox_tui.ports import Client
-from malbox_tui.reports.gathering import gathered
+from malbox_tui.reports.blocks import elements_of
+from malbox_tui.reports.gathering import PluginReport, gathered
+from malbox_tui.reports.pictures import pictures_named
 from malbox_tui.tui import keys
 from malbox_tui.tui.columns import name_cell
 from malbox_tui.tui.moment import Moment
 from malbox_tui.tui.notices import say
+from malbox_tui.tui.pictures import Gallery, Picture, Unshowable
 from malbox_tui.tui.screens.exporting import ask_where
 from malbox_tui.tui.task_page import in_order
 from malbox_tui.tui.text import joined_cells, plain
@@ -25,6 +30,10 @@ from malbox_tui.tui.widgets.report_view import ReportView
 
 READ_AGAIN_S = 1.0
 """How long after the engine could not be reached it is asked again."""
+MOST_PICTURES = 16
+"""So many of a task's reports are shown; of the others there are their names."""
+AWAY = Unshowable("the engine can't be reached")
+NO_COLOURS = Unshowable("this terminal has no colours")
 
 
 class ReportScreen(Screen[None]):
@@ -33,10 +42,11 @@ class ReportScreen(Screen[None]):
     AUTO_FOCUS = "#report"
     BINDINGS: ClassVar[list[BindingType]] = keys.bindings(keys.REPORT_SCREEN)
 
-    def __init__(self, record: TaskRecord, client: Client, moment: Callable[[], Moment]) -> None:
+    def __init__(self, record: TaskRecord, client: Client, gallery: Gallery, moment: Callable[[], Moment]) -> None:
         super().__init__()
         self.record = record
         self._client = client
+        self._gallery = gallery
         self._moment = moment
         self._view = ReportView(moment, self._entitle, id="report")
 
@@ -53,7 +63,13 @@ class ReportScreen(Screen[None]):
 
     async def _read(self) -> None:
         try:
-            self._view.show(await gathered(self._client.read, in_order(self.record.task.plugins)))
+            reports = await gathered(self._client.read, in_order(self.record.task.plugins))
+            pictures: dict[ResultRef, Picture | Unshowable | None] = dict.fromkeys(_named(reports))
+            self._view.show(reports, pictures)
+            self._entitle()
+            for reference in pictures:
+                pictures[reference] = await self._picture(reference)
+            self._view.show_pictures(pictures)
         except EngineStopped:
             return
         except Disconnected:  # which the page says above
@@ -62,6 +78,14 @@ class ReportScreen(Screen[None]):
         except MalboxError as error:
             say(self.app, str(error), bad=True)
         self._entitle()
+
+    async def _picture(self, reference: ResultRef) -> Picture | Unshowable:
+        if self.app.no_color:
+            return NO_COLOURS
+        try:
+            return await self._gallery.picture(reference)
+        except Disconnected:
+            return AWAY
 
     async def action_back(self) -> None:
         """To the task."""
@@ -76,3 +100,7 @@ class ReportScreen(Screen[None]):
         name = joined_cells([plain(f"Task {self.record.task.id}"), name_cell(self.record, self._moment())], " · ")
         self._view.border_title = joined_cells([name, plain(title)], " · ") if title else name
         self._view.border_subtitle = plain(f"{first}–{last} of {total}")
+
+
+def _named(reports: Iterable[PluginReport]) -> Iterator[ResultRef]:
+    return islice((found for part in reports for found in pictures_named(part, elements_of(part.content))), MOST_PICTURES)

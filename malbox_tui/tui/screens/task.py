@@ -86,6 +86,7 @@ class TaskScreen(Screen[None]):
         self.task_id = task_id
         self._client = client
         self._picture = picture
+        self._gallery = gallery
         self._moment = moment
         self._clock = clock
         self._record: TaskRecord | None = None
@@ -128,7 +129,7 @@ class TaskScreen(Screen[None]):
     def action_report(self) -> None:
         """The reports whole."""
         if self._record is not None:
-            self.app.push_screen(ReportScreen(self._record, self._client, self._moment))
+            self.app.push_screen(ReportScreen(self._record, self._client, self._gallery, self._moment))
 
     def action_export(self) -> None:
         """Ask for a file, and write the report to it."""

@@ -11,7 +11,7 @@ from textual.binding import BindingType
 from malbox_tui.reports.gathering import PluginReport
 from malbox_tui.tui import keys
 from malbox_tui.tui.moment import Moment
-from malbox_tui.tui.report_page import Piece, ReportLines, panned, report_pieces
+from malbox_tui.tui.report_page import NO_PICTURES, Pictures, Piece, ReportLines, panned, report_pieces
 from malbox_tui.tui.text import fit, plain
 from malbox_tui.tui.widgets.line_view import LineView
 
@@ -32,11 +32,21 @@ class ReportView(LineView, can_focus=True):
         self._lines = ReportLines(())
         self._made_for: object = None
         self._pan = 0
+        self._pictures = NO_PICTURES
 
-    def show(self, reports: Sequence[PluginReport]) -> None:
+    def show(self, reports: Sequence[PluginReport], pictures: Pictures = NO_PICTURES) -> None:
         """From now on these."""
-        self._reports, self._made_for = reports, None
+        self._reports, self._pictures, self._made_for = reports, pictures, None
         self.changed()
+
+    def show_pictures(self, pictures: Pictures) -> None:
+        """What the pictures are that reports name. What is in sight stays there."""
+        top, place = round(self.scroll_offset.y), self._current().place_of(round(self.scroll_offset.y))
+        self._pictures, self._made_for = pictures, None
+        self.changed()
+        self._on_moved()
+        if (there := self._current().index_of(*place)) != top:
+            self.scroll_to(y=there, animate=False, force=True)
 
     @property
     def place(self) -> tuple[int, int, int, str]:
@@ -50,7 +60,9 @@ class ReportView(LineView, can_focus=True):
 
     def line(self, index: int, width: int) -> Text:
         """See `LineView`."""
-        return fit(panned(self._current().line(index), self._pan), width)
+        lines = self._current()
+        whole = lines.top_line(index) if index == round(self.scroll_offset.y) else lines.line(index)
+        return fit(panned(whole, self._pan), width)
 
     def on_resize(self) -> None:
         """Prose is broken elsewhere."""
@@ -105,4 +117,4 @@ class ReportView(LineView, can_focus=True):
             words = "Reading …" if self._reports is None else "No plugin has reported on this task."
             yield Piece(1, lambda index: plain(words, moment.tone("muted")))
         for report in self._reports or ():
-            yield from report_pieces(report, moment, width)
+            yield from report_pieces(report, moment, width, self._pictures)

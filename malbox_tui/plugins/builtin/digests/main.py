@@ -29,8 +29,6 @@ class Digests(malbox.Plugin):
         report = malbox.ReportBuilder("digests", "0.1.0")
         report.display_name("Digests")
         report.summary(f"SHA-256 {digests['sha256']}, {size_bytes} bytes")
-        for kind in ("sha256", "sha1", "md5"):
-            report.indicator(malbox.Indicator(kind, digests[kind], context="the sample"))
         report.section(
             "digests",
             "Digests",
