@@ -16,6 +16,7 @@ _LIVE = re.compile(
     r"|workers\.[^.]+\.(min_workers|max_workers)"
     r"|machines\..+"
     r"|intake\.max_sample_bytes"
+    r"|retention\..+"
     r"|analysis\.(timeout_s|critical_timeout_s|initializing_timeout_s|preparing_timeout_s|stopping_timeout_s|enforce_timeout)"
 )
 """The keys that a running engine can take over. A worker group stands under its name, and so does a machine."""
@@ -63,6 +64,7 @@ def with_live(before: Settings, after: Settings) -> Settings:
         ),
         machines=after.machines,
         intake=_taken("intake", own, before.intake, after.intake),
+        retention=after.retention,
         analysis=_taken("analysis", own, before.analysis, after.analysis),
     )
 

@@ -15,6 +15,7 @@ import shutil
 import stat
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
@@ -93,6 +94,11 @@ class FileResultStore:
         with self._calls.one():
             await self._in_thread(lambda: self._remove(task_id, token))
 
+    async def remove(self, task_id: int) -> int:
+        """As `ResultStore.remove`."""
+        with self._calls.one():
+            return await self._in_thread(lambda: self._remove_task(task_id))
+
     async def read(self, reference: ResultRef, max_bytes: int) -> bytes:
         """As `ResultStore.read`; a path that leads anywhere but to a result is gone too."""
         with self._calls.one():
@@ -154,6 +160,15 @@ class FileResultStore:
             # Other attempts of the task have results.
             if attempt.exists():
                 raise
+
+    def _remove_task(self, task_id: int) -> int:
+        folder = self._folder / str(int(task_id))
+        size_bytes = disk_bytes(folder)
+        try:
+            shutil.rmtree(folder)
+        except FileNotFoundError:
+            return 0
+        return size_bytes
 
     def _take_in(self, relative: str, number: int, max_bytes: int) -> tuple[ResultRef, bool]:
         """It is copied, since it may be another user's, and longer than it is to be."""
@@ -250,6 +265,16 @@ class FileResultWriter:
         if self._file is None:
             raise ValueError("this result was committed or aborted already")
         return self._file
+
+
+def disk_bytes(folder: Path) -> int:
+    """How much room the files under `folder` take; 0 where there is none. What vanishes meanwhile counts nothing."""
+    total = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                total += Path(place, name).lstat().st_size
+    return total
 
 
 def _relative(task_id: int, token: str, plugin: str, name: str) -> str:

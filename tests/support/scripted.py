@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -41,6 +41,7 @@ class ScriptedQuarantine:
 
     def __init__(self) -> None:
         self.extract_raises: list[Exception] = []
+        self.removed: list[str] = []
 
     async def open(self) -> None: ...
 
@@ -54,6 +55,12 @@ class ScriptedQuarantine:
         await settle_loop(2)
         if self.extract_raises:
             raise self.extract_raises.pop(0)
+        return len(sha256)
+
+    async def remove(self, sha256: str, is_wanted: Callable[[], Awaitable[bool]]) -> int:
+        if await is_wanted():
+            return 0
+        self.removed.append(sha256)
         return len(sha256)
 
     async def close(self) -> None: ...
@@ -97,6 +104,7 @@ class ScriptedResults:
 
     def __init__(self) -> None:
         self.settled: list[int] = []
+        self.removed: list[int] = []
         self.discarded: list[int] = []
         self.kept: dict[str, bytes] = {}
         self.raises: list[Exception] = []
@@ -136,6 +144,11 @@ class ScriptedResults:
     async def discard(self, task_id: int, token: str) -> None:
         self._raise()
         self.discarded.append(task_id)
+
+    async def remove(self, task_id: int) -> int:
+        self._raise()
+        self.removed.append(task_id)
+        return 1
 
     def _raise(self) -> None:
         if self.raises:
