@@ -10,11 +10,12 @@ from pathlib import Path
 
 import msgspec
 
-from malbox_tui.model.errors import MalboxError, RefusedContent, StoreError
+from malbox_tui.model.errors import MalboxError, RefusedContent, SampleMissing, StoreError
 from malbox_tui.model.events import EventBody
 from malbox_tui.model.limits import UNLIMITED, ResourceLimits
 from malbox_tui.model.plan import Plan, PlannedPlugin, plan_of
 from malbox_tui.model.report import Classification, Identification, PluginRun, PluginStatus, ResultRef, Verdict
+from malbox_tui.model.upkeep import SampleForm, StoreFigures
 from malbox_tui.ports import (
     BatchMember,
     Findings,
@@ -156,6 +157,47 @@ class ScriptedResults:
 
     async def read(self, reference: ResultRef, max_bytes: int) -> bytes:
         return self.kept.get(reference.path, b"")[:max_bytes]
+
+    async def close(self) -> None: ...
+
+
+class ScriptedStockroom:
+    """Every content and the results of every task take as much as is said, until they are removed."""
+
+    def __init__(self, quarantine: ScriptedQuarantine, results: ScriptedResults) -> None:
+        self.free_bytes: int | None = 100 << 30
+        self.content_bytes = 10 << 20
+        self.task_bytes = 1 << 20
+        self.contents: set[str] = set()
+        self.tasks: set[int] = set()
+        self._quarantine = quarantine
+        self._results = results
+
+    async def packed(self, sha256: str, form: SampleForm) -> AsyncIterator[bytes]:
+        await settle_loop(2)
+        if sha256 in self._quarantine.removed:
+            raise SampleMissing(sha256)
+        for chunk in (sha256, form.value):
+            yield chunk.encode()
+
+    async def figures(self, at: float) -> StoreFigures:
+        await settle_loop(2)
+        contents, tasks = self.contents - set(self._quarantine.removed), self.tasks - set(self._results.removed)
+        kept = len(contents) * self.content_bytes
+        return StoreFigures(
+            at=at,
+            samples=len(contents),
+            sample_bytes=kept,
+            kept_bytes=kept,
+            results=len(tasks),
+            result_bytes=len(tasks) * self.task_bytes,
+        )
+
+    async def kept_bytes(self, sha256: str) -> int:
+        return self.content_bytes
+
+    async def result_bytes(self, task_id: int) -> int:
+        return self.task_bytes
 
     async def close(self) -> None: ...
 
