@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from malbox_tui.cli.contents import check_contents
+from malbox_tui.cli.engine_door import check_store
 from malbox_tui.cli.options import FLAG, GlobalOptions
 from malbox_tui.cli.output import write_line, write_record
 from malbox_tui.cli.text import counted, sentence
@@ -11,21 +13,30 @@ from malbox_tui.cli.text import counted, sentence
 
 def doctor(
     *,
+    store: Annotated[bool, FLAG] = False,
     json: Annotated[bool, FLAG] = False,
     options: GlobalOptions | None = None,
 ) -> int:
     """Say what this host can do: isolation, machines, disk, limits, plugins, terminal; each line with its remedy.
 
-    Exit code 0: nothing failed; 1: something did.
+    With --store: look whether each sample and each result is there and is what was stored, and whether anything lies there that no
+    task has. That reads all of it, changes nothing, and works beside a running engine.
+
+    Exit code 0: nothing failed; 1: something did; 2: with --store, there is no store, or it can't be read.
 
     Parameters
     ----------
+    store
+        Look through samples and results instead.
     json
         Print one JSON object a line.
     """
     from malbox_tui.runtime.diagnosis import Health, diagnose
 
     chosen = options or GlobalOptions()
+    if store:
+        check_store(chosen.folders)
+        return check_contents(chosen.folders, json)
     counts = dict.fromkeys(Health, 0)
     for finding in diagnose(chosen.folders, chosen.source):
         counts[finding.health] += 1

@@ -8,7 +8,7 @@ from typing import Any
 
 from cyclopts import App
 
-from malbox_tui.cli import looks, machines, past, pool_orders, sample, submit, task_orders, watches
+from malbox_tui.cli import looks, machines, past, pool_orders, sample, samples, submit, task_orders, watches
 
 COMMANDS: Mapping[Callable[..., Any], str] = MappingProxyType(
     {
@@ -38,3 +38,4 @@ def add_to(app: App) -> None:
     for command, usage in COMMANDS.items():
         app.command(command, usage=f"Usage: malbox-tui {usage}")
     machines.add_to(app["machines"])
+    samples.add_to(app["sample"])

@@ -53,17 +53,15 @@ def sample(
         Print one JSON object.
     """
     chosen = options or GlobalOptions()
-    selector = parse_selector(sha256 if sha256.lower().startswith("sha256:") else f"sha256:{sha256}")
-    assert isinstance(selector, Digits), "nothing else begins so"
     check_store(chosen.folders)
     code = EXIT_OK
-    rows = asyncio.run(_tasks(chosen, selector.prefix))
+    rows = asyncio.run(tasks_of(chosen, sha256))
     if note or tag or untag:
         action = MarkSample(sha256=rows[0].sample.sha256, note=note, tags=tag, untags=untag)
         outcome = asyncio.run(_mark(chosen, action))
         tell(sentence(outcome.message))
         code = EXIT_OK if outcome.done else EXIT_REFUSED
-        rows = asyncio.run(_tasks(chosen, action.sha256))
+        rows = asyncio.run(tasks_of(chosen, action.sha256))
     if json:
         write_record(_record(rows))
     else:
@@ -72,8 +70,11 @@ def sample(
     return code
 
 
-async def _tasks(options: GlobalOptions, prefix: str) -> list[TaskRecord]:
-    """All tasks of the sample, the oldest first. Raises `WrongSelection` when it is none, or several."""
+async def tasks_of(options: GlobalOptions, sha256: str) -> list[TaskRecord]:
+    """All tasks of the sample whose SHA-256 begins so, the oldest first. Raises `WrongSelection` when it is none, or several."""
+    selector = parse_selector(sha256 if sha256.lower().startswith("sha256:") else f"sha256:{sha256}")
+    assert isinstance(selector, Digits), "nothing else begins so"
+    prefix = selector.prefix
     rows: list[TaskRecord] = []
     where = TaskFilter(sha256_prefix=prefix)
     async with open_store(options.folders) as store:

@@ -25,10 +25,7 @@ from malbox_tui.cli.wishes import Wishes
 from malbox_tui.config.settings import Settings
 from malbox_tui.model.errors import MalboxError
 from malbox_tui.model.sample import escape
-from malbox_tui.model.submission import Accepted, Account, Duplicate, Receipt
-
-NOT_KEPT = "store_failed"
-"""The code of a refusal that is no fault of what was offered."""
+from malbox_tui.model.submission import NOT_KEPT, Accepted, Account, Duplicate, Receipt
 
 
 def submit(
@@ -161,5 +158,5 @@ def _in_words(account: Account, door: Door, options: GlobalOptions) -> str:
 def _exit_code(account: Account) -> int:
     if not account.accepted and not account.duplicates:
         return EXIT_NOTHING_ACCEPTED
-    lost = any(receipt.refusal.code == NOT_KEPT for receipt in account.refused)
+    lost = any(receipt.refusal.code in NOT_KEPT for receipt in account.refused)
     return EXIT_NOT_ALL_COMPLETED if lost else EXIT_OK

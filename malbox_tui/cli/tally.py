@@ -9,15 +9,12 @@ from malbox_tui.cli.notable import found_something, is_notable
 from malbox_tui.cli.text import counted, duration, tallied
 from malbox_tui.model.queries import TaskRecord
 from malbox_tui.model.report import Classification
-from malbox_tui.model.submission import Accepted, Duplicate, Receipt, Refused
+from malbox_tui.model.submission import NOT_KEPT, Accepted, Duplicate, Receipt, Refused
 from malbox_tui.model.task import TaskState
 
 EXIT_OK = 0
 EXIT_NOT_ALL_COMPLETED = 1
 EXIT_NOTHING_ACCEPTED = 2
-
-_NOT_KEPT = "store_failed"
-"""The code of a refusal that is no fault of what was offered."""
 
 
 class Tally:
@@ -98,7 +95,7 @@ class Tally:
         if not self.ended and not self.waiting and not self.duplicates:
             return EXIT_NOTHING_ACCEPTED
         all_completed = not self.waiting and all(state is TaskState.COMPLETED for state in self.ended.values())
-        all_kept = not any(receipt.refusal.code == _NOT_KEPT for receipt in self.refused)
+        all_kept = not any(receipt.refusal.code in NOT_KEPT for receipt in self.refused)
         return EXIT_OK if all_completed and all_kept else EXIT_NOT_ALL_COMPLETED
 
     def progress(self) -> str:

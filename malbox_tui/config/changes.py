@@ -19,6 +19,7 @@ _LIVE = re.compile(
     r"|intake\.max_sample_bytes"
     r"|machinery\.(start_timeout_s|probe_interval_s|max_attempts)"
     r"|machinery\.(max_dropped_files|max_dropped_file_mb|max_dropped_mb|max_traffic_mb|max_memory_mb)"
+    r"|retention\..+"
     r"|analysis\.(timeout_s|critical_timeout_s|initializing_timeout_s|preparing_timeout_s|stopping_timeout_s|enforce_timeout"
     r"|profile)"
 )
@@ -69,6 +70,7 @@ def with_live(before: Settings, after: Settings) -> Settings:
         machinery=_taken("machinery", own, before.machinery, after.machinery),
         profiles=after.profiles,
         intake=_taken("intake", own, before.intake, after.intake),
+        retention=after.retention,
         analysis=_taken("analysis", own, before.analysis, after.analysis),
     )
 

@@ -12,6 +12,7 @@ import msgspec
 
 from malbox_tui.config.machines import MachinerySettings, MachineSettings
 from malbox_tui.config.profiles import ProfileSettings
+from malbox_tui.config.retention import RetentionSettings
 from malbox_tui.config.section import MAX_MB, Count, Milliseconds, Positive, Seconds, SettingsTable
 from malbox_tui.config.watching import WatchSettings
 from malbox_tui.config.workers import DEFAULT_PRIORITY, WorkerSettings
@@ -29,6 +30,7 @@ __all__ = [
     "MachinerySettings",
     "PluginSettings",
     "ProfileSettings",
+    "RetentionSettings",
     "ServeSettings",
     "Settings",
     "WatchSettings",
@@ -198,6 +200,7 @@ class Settings(SettingsTable, frozen=True, kw_only=True):
     plugins: PluginSettings = PluginSettings()
     profiles: tuple[ProfileSettings, ...] = ()
     serve: ServeSettings = ServeSettings()
+    retention: RetentionSettings = RetentionSettings()
 
     def groups(self) -> tuple[GroupSettings, ...]:
         """All worker groups: `default` first, then the others in the order of the file."""

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager
 
 from malbox_tui.engine import clock
-from malbox_tui.model.actions import LoggedAction, Submitted
+from malbox_tui.model.actions import LoggedAction, Retained, Submitted
 from malbox_tui.model.commands import Command, CommandOutcome
 from malbox_tui.model.errors import StoreError
 from malbox_tui.model.events import ActionTaken
@@ -23,6 +23,8 @@ log = logging.getLogger(__name__)
 
 QUIET_S = 1.0
 """Files that one sender hands in one by one are one submission, until none has come for so long."""
+RETENTION = "retention"
+"""Who removes what was kept for long enough."""
 LONGEST_S = 60.0
 """So much later than its first file, a submission that goes on is kept all the same, and another begins."""
 
@@ -69,6 +71,19 @@ class ActionLog:
                 self._keep(submission)
             elif not submission.under_way:
                 submission.alarm = clock.alarm(QUIET_S, lambda: self._keep(submission))
+
+    async def entry(self, action: LoggedAction, actor: str, origin: str, *, done: bool, message: str) -> None:
+        """Keep something that was done and is no command; returns when the store has kept it, or could not."""
+        try:
+            await self._hand_over(actor, origin, action, done, message, ())
+        except StoreError as error:
+            log.warning("%s by %s is not in the log of actions: %s", type(action).__name__, actor or self._owner, error)
+
+    def retained(self, samples: int, results: int, size_bytes: int) -> None:
+        """Keep what was removed because it was kept for long enough, or was too much."""
+        action = Retained(samples=samples, results=results, size_bytes=size_bytes)
+        words = f"{samples} samples, and the results of {results} tasks, were removed: {size_bytes} bytes."
+        self._hand_over(RETENTION, "", action, True, words, ())
 
     def close(self) -> None:
         """Hand over what is still gathered."""

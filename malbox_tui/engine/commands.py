@@ -18,6 +18,7 @@ from malbox_tui.engine.machine_pool import MachinePool
 from malbox_tui.engine.profiles import Profiles
 from malbox_tui.engine.queue import MAX_PRIORITY
 from malbox_tui.engine.sample_marks import SampleMarks
+from malbox_tui.engine.upkeep import Upkeep
 from malbox_tui.engine.waiting import WaitingRoom
 from malbox_tui.engine.worker_pool import WorkerPool
 from malbox_tui.model.commands import (
@@ -29,6 +30,7 @@ from malbox_tui.model.commands import (
     MarkSample,
     PausePool,
     ProbeMachines,
+    PurgeSample,
     ReloadPlugins,
     RemoveMachines,
     ResizeGroup,
@@ -81,6 +83,7 @@ class CommandDesk:
         stop: Callable[[ShutdownMode, float | None], None],
         reload_plugins: Callable[[], Awaitable[str]],
         profiles: Profiles,
+        upkeep: Upkeep | None,
     ) -> None:
         self._lifecycle = lifecycle
         self._store = store
@@ -111,6 +114,7 @@ class CommandDesk:
             SetMachine: self._set_machine,
             RemoveMachines: self._remove_machines,
             MarkSample: SampleMarks(store, wall).carry_out,
+            PurgeSample: self._purge if upkeep is None else upkeep.purge,
             PausePool: self._pause,
             ResumePool: self._resume,
             ReloadPlugins: self._read_plugins,
@@ -347,6 +351,9 @@ class CommandDesk:
             return CommandOutcome(done=True, message=await self._reload_plugins())
         except (ManifestError, ConfigError, PluginUnavailable) as error:
             raise RefusedCommand(f"{str(error).rstrip('.')}. Nothing was changed.") from error
+
+    async def _purge(self, action: PurgeSample, _actor: str) -> CommandOutcome:
+        raise RefusedCommand("This engine keeps nothing that could be removed.")
 
     async def _shut_down(self, action: Shutdown, _actor: str) -> CommandOutcome:
         if action.within_s is not None and not 0 <= action.within_s < math.inf:

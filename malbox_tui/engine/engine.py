@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +21,7 @@ from malbox_tui.engine.batch import Batch
 from malbox_tui.engine.cancellation import CancelReason, CancelToken
 from malbox_tui.engine.closing import close_all
 from malbox_tui.engine.commands import OPERATOR, CommandDesk
+from malbox_tui.engine.disk_floor import DiskFloor
 from malbox_tui.engine.driver import Driver
 from malbox_tui.engine.executor import Executor
 from malbox_tui.engine.leases import LeaseKeeper
@@ -31,23 +33,26 @@ from malbox_tui.engine.plugin_roster import PluginRoster
 from malbox_tui.engine.profiles import Profiles
 from malbox_tui.engine.queue import TaskQueue
 from malbox_tui.engine.recovery import Recovery
+from malbox_tui.engine.removal import Hands, Remover
 from malbox_tui.engine.running import END_MARGIN_S, GuestSide, Running
 from malbox_tui.engine.store_health import StoreHealth
 from malbox_tui.engine.stores import Stores
 from malbox_tui.engine.submission import SubmissionDesk
 from malbox_tui.engine.tracker import TaskTracker, was_cancelled
+from malbox_tui.engine.upkeep import Upkeep
 from malbox_tui.engine.waiting import WaitingRoom
 from malbox_tui.engine.worker_pool import WorkerPool
 from malbox_tui.model import events as news
 from malbox_tui.model.actions import ActionRecord
 from malbox_tui.model.commands import Command, CommandOutcome, ShutdownMode
-from malbox_tui.model.errors import EngineStopped
+from malbox_tui.model.errors import EngineStopped, RefusedCommand
 from malbox_tui.model.events import Event, Gap, Position
 from malbox_tui.model.machine import MachineSpec
 from malbox_tui.model.overview import Overview
 from malbox_tui.model.queries import TaskPage, TaskQuery
 from malbox_tui.model.report import ResultRef
 from malbox_tui.model.submission import Account, Offer, Receipt, SubmissionOptions
+from malbox_tui.model.upkeep import Freed, SampleForm, StoreFigures
 from malbox_tui.ports import (
     ActionBook,
     Clock,
@@ -61,14 +66,18 @@ from malbox_tui.ports import (
     PluginRunner,
     Quarantine,
     ResultStore,
+    Stockroom,
     Store,
     StoreIdentity,
+    UpkeepBook,
 )
 
 log = logging.getLogger(__name__)
 
 STOP_MARGIN_S = END_MARGIN_S + 5.0
 """How long, over the grace period that plugins get, a stop may take before what is left is cut."""
+FLOOR = "floor"
+"""The cause of a pause while the disk has too little room."""
 STORE = "store"
 """The cause of a pause while the store takes nothing."""
 
@@ -95,6 +104,10 @@ class Adapters:
     """The log of actions, which the store keeps; None: it can't be read."""
     owner: str = "operator"
     """Who runs the engine: who acts where nobody is named."""
+    upkeep: UpkeepBook | None = None
+    """What the store has for its upkeep; None, here or of the stockroom: nothing is removed or given out."""
+    stockroom: Stockroom | None = None
+    """What gives samples out, and counts."""
     free_bytes: Callable[[], int | None] = lambda: None
     """The room on the disk under the data folder; None: not known. Must not block."""
     guest_plugins: Sequence[GuestPlugin] = ()
@@ -176,6 +189,9 @@ class Engine:
         )
         self._waiting = WaitingRoom(self._queue, self._pool, self._machines)
         self._actions = ActionLog(adapters.store, adapters.wall, adapters.owner)
+        self._floor = DiskFloor(adapters.free_bytes, settings.retention.floor_bytes, self._on_floor)
+        hands = Hands()
+        self._upkeep = self._make_upkeep(hands)
         self._desk = CommandDesk(
             lifecycle=self._lifecycle,
             store=adapters.store,
@@ -192,6 +208,7 @@ class Engine:
             stop=self.stop,
             reload_plugins=self._roster.reload,
             profiles=self._profiles,
+            upkeep=self._upkeep,
         )
         self._submissions = SubmissionDesk(
             lifecycle=self._lifecycle,
@@ -202,6 +219,8 @@ class Engine:
             max_sample_bytes=settings.intake.max_sample_bytes,
             settings=settings.analysis,
             profiles=self._profiles,
+            hands=hands,
+            low_disk=self._floor.look,
         )
 
     # --- life --------------------------------------------------------------------------------------------------------------------
@@ -226,16 +245,17 @@ class Engine:
                 keeping = services.create_task(self._leases.run(), name="lease keeper")
                 watching = services.create_task(self._adapters.runner.watch(), name="watch over plugins")
                 looking = services.create_task(self._health.watch(), name="watch over the store")
+                upkeep = [] if self._at_rest else [services.create_task(work, name="upkeep") for work in self._upkeep_work()]
                 log.info("engine %s epoch %d ready, %d tasks recovered", identity.engine_id, identity.epoch, recovered)
                 self._is_open = True
                 if not self._at_rest:
+                    self._floor.look()
                     self._pool.begin()
                 on_ready()
                 await self._stop_asked
                 left = await self._end_work(self._cut)
-                keeping.cancel()
-                watching.cancel()
-                looking.cancel()
+                for service in (keeping, watching, looking, *upkeep):
+                    service.cancel()
             return left
         finally:
             await self._close()
@@ -278,6 +298,9 @@ class Engine:
         former = {group.name: (group.min_workers, group.max_workers) for group in self._settings.groups()}
         self._settings = settings
         self._submissions.reload(settings.intake.max_sample_bytes, settings.analysis)
+        self._floor.reload(settings.retention.floor_bytes)
+        if self._upkeep is not None:
+            self._upkeep.reload(settings.retention)
         self._executor.reload(settings)
         self._running.reload(settings)
         self._machines.reload(settings.machinery)
@@ -336,6 +359,10 @@ class Engine:
             free_bytes=self._adapters.free_bytes(),
             store_failing=self._health.problem is not None,
             profiles=self._profiles.views,
+            low_disk=self._floor.look(),
+            floor_bytes=self._floor.floor_bytes,
+            kept=None if self._upkeep is None else self._upkeep.latest,
+            freed=Freed() if self._upkeep is None else self._upkeep.freed,
             troubles=(
                 *(() if self._health.problem is None else (f"The store takes nothing: {self._health.problem}",)),
                 *self._adapters.runner.troubles,
@@ -361,6 +388,22 @@ class Engine:
         """See `Client`."""
         self._check_alive()
         return () if self._adapters.actions is None else await self._adapters.actions.actions(before, limit)
+
+    async def content(self, sha256: str, form: SampleForm, actor: str = "", origin: str = "") -> AsyncGenerator[bytes, None]:
+        """See `Client`."""
+        self._check_alive()
+        if self._upkeep is None:
+            raise RefusedCommand("This engine keeps no contents that could be given out.")
+        async with aclosing(self._upkeep.content(sha256, form, actor, origin)) as chunks:
+            async for chunk in chunks:
+                yield chunk
+
+    async def figures(self) -> StoreFigures:
+        """See `Client`."""
+        self._check_alive()
+        if self._upkeep is None:
+            raise RefusedCommand("This engine has no store that could be counted.")
+        return await self._upkeep.figures()
 
     # --- private -----------------------------------------------------------------------------------------------------------------
 
@@ -416,7 +459,8 @@ class Engine:
         self._actions.close()
         adapters = self._adapters
         try:
-            disks = (adapters.quarantine.close, adapters.results.close, adapters.store.close)
+            stock = () if self._upkeep is None else (self._upkeep.close,)
+            disks = (*stock, adapters.quarantine.close, adapters.results.close, adapters.store.close)
             works = () if self._at_rest else (self._machines.close, adapters.runner.close)
             await close_all(self._tracker, (*works, *disks))
         finally:
@@ -443,6 +487,28 @@ class Engine:
 
     def _on_machines(self) -> None:
         self._pool.balance()
+
+    def _on_floor(self) -> None:
+        if self._at_rest:
+            return
+        if reason := self._floor.reason:
+            log.warning("%s", self._floor.problem)
+            self._pool.hold(FLOOR, reason)
+        else:
+            self._pool.lift(FLOOR)
+
+    def _make_upkeep(self, hands: Hands) -> Upkeep | None:
+        book, stockroom = self._adapters.upkeep, self._adapters.stockroom
+        if book is None or stockroom is None:
+            return None
+        remover = Remover(book, self._adapters.quarantine, self._adapters.results, hands, self._adapters.wall)
+        return Upkeep(book, stockroom, remover, self._actions, self._adapters.wall, self._settings.retention)
+
+    def _upkeep_work(self) -> Iterator[Coroutine[Any, Any, None]]:
+        if self._floor.is_known:
+            yield self._floor.run()
+        if self._upkeep is not None:
+            yield self._upkeep.run()
 
     def _on_health(self) -> None:
         if self._health.problem is None:

@@ -61,9 +61,10 @@ class Lifecycle:
         self._on_pending = on_pending
         self._edits: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
 
-    async def create(self, new: NewTask) -> Added:
-        """Add a task. Raises `StoreError`. Cancelled: the task is added all the same if the store had it already, and will be taken."""
-        return await asyncio.shield(self._tracker.spawn(self._create(new), name="create"))
+    async def create(self, new: NewTask, on_end: Callable[[], None] = lambda: None) -> Added:
+        """Add a task. Raises `StoreError`. Cancelled: the task is added all the same if the store had it already, and will be taken.
+        `on_end` is called when it is added, or will not be."""
+        return await asyncio.shield(self._tracker.spawn(self._create(new, on_end), name="create"))
 
     async def claim(self, task_id: int, worker: str, machine: str | None) -> Claim | None:
         """Own a pending task that `machine` is reserved for; None when it is no longer pending. Raises `StoreError`."""
@@ -102,12 +103,14 @@ class Lifecycle:
         body = news.TaskProfileChanged(task_id=task.id, profile=str(changed.profile or ""), requires=changed.requires)
         await self._store.write(Change(task, changed, body, self._wall.now()))
 
-    async def _create(self, new: NewTask) -> Added:
+    async def _create(self, new: NewTask, on_end: Callable[[], None]) -> Added:
         try:
             added = await self._store.add(new)
         except StoreError as error:
             self._health.failed(error)
             raise
+        finally:
+            on_end()
         if added.created:
             self._on_pending(PendingEntry(added.task.id, added.task.priority, added.task.requires))
         return added

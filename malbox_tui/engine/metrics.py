@@ -7,6 +7,7 @@ from collections import Counter
 from malbox_tui.model.events import (
     Event,
     EventBody,
+    SampleRemoved,
     TaskCanceled,
     TaskCompleted,
     TaskCreated,
@@ -51,6 +52,9 @@ class TaskCounts:
             self._move(body.task_id, body.state)
         elif isinstance(body, TaskGivenBack):
             self._move(body.task_id, TaskState.PENDING)
+        elif isinstance(body, SampleRemoved):
+            for state, count in body.states.items():
+                self._counts[state] -= count
         elif isinstance(body, TaskCompleted | TaskFailed | TaskTimedOut | TaskCanceled):
             self._move(body.task_id, _ENDS[type(body)])
 

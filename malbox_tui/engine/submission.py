@@ -16,9 +16,21 @@ from malbox_tui.engine.action_log import ActionLog
 from malbox_tui.engine.lifecycle import Lifecycle
 from malbox_tui.engine.profiles import Profiles, UnknownProfile
 from malbox_tui.engine.queue import MAX_PRIORITY
+from malbox_tui.engine.removal import Hands
 from malbox_tui.engine.waiting import WaitingRoom
 from malbox_tui.model.errors import RefusedContent, StoreError
-from malbox_tui.model.submission import Accepted, Account, Duplicate, Offer, Receipt, Refusal, Refused, SubmissionOptions
+from malbox_tui.model.submission import (
+    LOW_DISK,
+    STORE_FAILED,
+    Accepted,
+    Account,
+    Duplicate,
+    Offer,
+    Receipt,
+    Refusal,
+    Refused,
+    SubmissionOptions,
+)
 from malbox_tui.model.task import ChosenProfile, RunOptions
 from malbox_tui.ports import Clock, NewTask, Quarantine, StoredContent
 
@@ -41,7 +53,11 @@ class SubmissionDesk:
         max_sample_bytes: int,
         settings: AnalysisSettings,
         profiles: Profiles,
+        hands: Hands,
+        low_disk: Callable[[], str],
     ) -> None:
+        self._low_disk = low_disk
+        self._hands = hands
         self._lifecycle = lifecycle
         self._waiting = waiting
         self._log = log
@@ -71,24 +87,29 @@ class SubmissionDesk:
         else:
             unserviceable = self._refusal(options)
         receipts: list[Receipt] = []
+        in_hand: list[str] = []
         under_way: deque[tuple[Offer, asyncio.Task[StoredContent | Refusal]]] = deque()
 
         async def take_first() -> None:
             offer, storing = under_way.popleft()
-            receipt = await self._receipt(offer, await storing, options, chosen)
+            receipt = await self._receipt(offer, await storing, options, chosen, in_hand)
             receipts.append(receipt)
             entry.count(receipt)
             if on_receipt is not None:
                 on_receipt(receipt)
 
-        with self._log.submission(options) as entry:
-            async with asyncio.TaskGroup() as storing:
-                async for offer in offers:
-                    under_way.append((offer, storing.create_task(self._keep(offer, unserviceable))))
-                    while len(under_way) >= STORES_AT_ONCE or (under_way and under_way[0][1].done()):
+        try:
+            with self._log.submission(options) as entry:
+                async with asyncio.TaskGroup() as storing:
+                    async for offer in offers:
+                        under_way.append((offer, storing.create_task(self._keep(offer, unserviceable, in_hand))))
+                        while len(under_way) >= STORES_AT_ONCE or (under_way and under_way[0][1].done()):
+                            await take_first()
+                    while under_way:
                         await take_first()
-                while under_way:
-                    await take_first()
+        finally:
+            for sha256 in in_hand:
+                self._hands.let_go(sha256)
         return Account(tuple(receipts))
 
     def _refusal(self, options: SubmissionOptions) -> Refusal | None:
@@ -119,23 +140,34 @@ class SubmissionDesk:
     def _enforces(self, options: SubmissionOptions) -> bool:
         return self._settings.enforce_timeout if options.enforce_timeout is None else options.enforce_timeout
 
-    async def _keep(self, offer: Offer, unserviceable: Refusal | None) -> StoredContent | Refusal:
+    async def _keep(self, offer: Offer, unserviceable: Refusal | None, in_hand: list[str]) -> StoredContent | Refusal:
         if offer.content is None:
             return offer.refusal or Refusal("no_content", "It has no content.")
         if unserviceable is not None:
             return unserviceable
+        if problem := self._low_disk():
+            return Refusal(LOW_DISK, problem)
         try:
-            return await self._quarantine.store(offer.content, self._max_sample_bytes)
+            kept = await self._quarantine.store(offer.content, self._max_sample_bytes)
         except RefusedContent as refused:
             return Refusal(refused.code, refused.reason)
         except StoreError as error:
-            return Refusal("store_failed", str(error))
+            return Refusal(STORE_FAILED, str(error))
+        self._hands.take(kept.sha256)
+        in_hand.append(kept.sha256)
+        return kept
 
     async def _receipt(
-        self, offer: Offer, kept: StoredContent | Refusal, options: SubmissionOptions, chosen: ChosenProfile | None
+        self,
+        offer: Offer,
+        kept: StoredContent | Refusal,
+        options: SubmissionOptions,
+        chosen: ChosenProfile | None,
+        in_hand: list[str],
     ) -> Receipt:
         if isinstance(kept, Refusal):
             return Refused(offer.name, kept)
+        in_hand.remove(kept.sha256)
         new = NewTask(
             sha256=kept.sha256,
             size_bytes=kept.size_bytes,
@@ -150,9 +182,9 @@ class SubmissionDesk:
             profile=chosen,
         )
         try:
-            added = await self._lifecycle.create(new)
+            added = await self._lifecycle.create(new, lambda: self._hands.let_go(kept.sha256))
         except StoreError as error:
-            return Refused(offer.name, Refusal("store_failed", str(error)))
+            return Refused(offer.name, Refusal(STORE_FAILED, str(error)))
         if added.created:
             return Accepted(offer.name, kept.sha256, kept.size_bytes, added.task.id)
         return Duplicate(offer.name, kept.sha256, kept.size_bytes, added.task.id, added.task.state)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from malbox_tui.model.commands import Action
+from malbox_tui.model.upkeep import SampleForm
 
 
 class Submitted(msgspec.Struct, frozen=True, tag_field="command", tag=True, kw_only=True):
@@ -15,7 +16,23 @@ class Submitted(msgspec.Struct, frozen=True, tag_field="command", tag=True, kw_o
     refused: int = 0
 
 
-LoggedAction = Action | Submitted
+class SampleTaken(msgspec.Struct, frozen=True, tag_field="command", tag=True, kw_only=True):
+    """A sample was given out, in this form. No command: its content was the answer."""
+
+    sha256: str
+    form: SampleForm
+
+
+class Retained(msgspec.Struct, frozen=True, tag_field="command", tag=True, kw_only=True):
+    """What was kept for long enough, or was too much, was removed: so many samples, the results of so many tasks, so many bytes. No
+    command: the configuration asks for it."""
+
+    samples: int
+    results: int
+    size_bytes: int
+
+
+LoggedAction = Action | Submitted | SampleTaken | Retained
 """What somebody can have done."""
 
 

@@ -93,6 +93,12 @@ class MarkSample(_Action, frozen=True, kw_only=True):
     untags: tuple[str, ...] = ()
 
 
+class PurgeSample(_Action, frozen=True, kw_only=True):
+    """Remove a sample for good: its tasks, their results, and all that was noted of it. Not while one of the tasks waits or runs."""
+
+    sha256: str
+
+
 class PausePool(_Action, frozen=True, kw_only=True):
     """Take no more tasks; what runs goes on."""
 
@@ -136,6 +142,7 @@ Action = (
     | RemoveMachines
     | ProbeMachines
     | MarkSample
+    | PurgeSample
     | PausePool
     | ResumePool
     | ReloadPlugins

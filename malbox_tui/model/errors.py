@@ -188,6 +188,19 @@ class RefusedCommand(MalboxError):
     """A command that can't be carried out as given; nothing was changed."""
 
 
+class SampleInUse(RefusedCommand):
+    """A sample that can't be removed, since tasks of it wait or run: `task_ids`."""
+
+    SHOWN = 8
+
+    def __init__(self, sha256: str, task_ids: tuple[int, ...]) -> None:
+        self.sha256 = sha256
+        self.task_ids = task_ids
+        named = ", ".join(map(str, task_ids[: self.SHOWN])) + (", …" if len(task_ids) > self.SHOWN else "")
+        which = f"task {named} waits or runs" if len(task_ids) == 1 else f"tasks {named} wait or run"
+        super().__init__(f"Sample {sha256[:12]} can't be removed: {which}. Cancel that first, or wait until it has ended.")
+
+
 class EngineStopped(MalboxError):
     """The engine no longer takes commands."""
 

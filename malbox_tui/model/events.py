@@ -12,6 +12,7 @@ from malbox_tui.model.actions import LoggedAction
 from malbox_tui.model.machine import MachineState
 from malbox_tui.model.report import PluginStatus, ResultRef, Verdict
 from malbox_tui.model.task import EndedBy, RequirementClass, TaskState
+from malbox_tui.model.upkeep import Cause
 from malbox_tui.model.worker import StopReason, WorkerKind, WorkerState
 
 
@@ -213,6 +214,22 @@ class SampleMarked(_Body, frozen=True, kw_only=True):
     untags: tuple[str, ...] = ()
 
 
+class SampleRemoved(_Body, frozen=True, kw_only=True):
+    """A sample is gone, with its tasks, of which so many were in each final state."""
+
+    sha256: str
+    cause: Cause
+    task_ids: tuple[int, ...]
+    states: dict[TaskState, int]
+
+
+class ResultsRemoved(_Body, frozen=True, kw_only=True):
+    """The results of tasks are gone; what the tasks came to stays."""
+
+    task_ids: tuple[int, ...]
+    cause: Cause
+
+
 class ActionTaken(_Body, frozen=True, kw_only=True):
     """Somebody did something, or was refused it: what the log of actions keeps (see `ActionRecord`)."""
 
@@ -275,6 +292,8 @@ EventBody = (
     | PluginProgress
     | ScreenshotTaken
     | SampleMarked
+    | SampleRemoved
+    | ResultsRemoved
     | ActionTaken
     | EngineStarted
     | EngineStopping

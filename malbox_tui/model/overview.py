@@ -7,6 +7,7 @@ import msgspec
 from malbox_tui.model.events import Position
 from malbox_tui.model.machine import MachineView
 from malbox_tui.model.task import TaskState
+from malbox_tui.model.upkeep import Freed, StoreFigures
 from malbox_tui.model.watching import WatchView
 from malbox_tui.model.worker import WorkerView
 
@@ -56,6 +57,8 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     `ended_per_minute` counts the tasks that ended in each of the latest minutes, the current one last. `free_bytes` is the room left
     on the disk under the data folder; None: not known. `consoles` are those that follow a served engine, the asker included.
     `watches` are the folders that are watched and `profiles` those that there are, in the order of the configuration.
+    `low_disk` is why nothing is taken in, a sentence: less than `floor_bytes` are free; empty: there is room. `kept` is what the store
+    held when it was counted last, None: not counted yet. `freed` is what was removed since the engine began.
     """
 
     clock: float
@@ -74,3 +77,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     consoles: tuple[ConsoleView, ...] = ()
     watches: tuple[WatchView, ...] = ()
     profiles: tuple[ProfileView, ...] = ()
+    low_disk: str = ""
+    floor_bytes: int = 0
+    kept: StoreFigures | None = None
+    freed: Freed = Freed()

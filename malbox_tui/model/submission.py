@@ -10,6 +10,11 @@ import msgspec
 from malbox_tui.model.sample import SampleName
 from malbox_tui.model.task import RequirementClass, RunOptions, TaskState
 
+STORE_FAILED = "store_failed"
+LOW_DISK = "low_disk"
+NOT_KEPT = frozenset({STORE_FAILED, LOW_DISK})
+"""Codes of refusals that are no fault of what was offered: the same can be taken another time."""
+
 
 class Refusal(msgspec.Struct, frozen=True):
     """Why something was not taken: `code` is stable for scripts, `reason` is a sentence for a person."""

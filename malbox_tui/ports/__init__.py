@@ -36,10 +36,12 @@ from malbox_tui.ports.plugins import (
 )
 from malbox_tui.ports.samples import Quarantine, ResultStore, ResultWriter, StoredContent
 from malbox_tui.ports.store import Added, Change, ClaimRequest, NewTask, PendingEntry, Store, StoreIdentity
+from malbox_tui.ports.upkeep import Aged, Removal, Stockroom, UpkeepBook
 
 __all__ = [
     "ActionBook",
     "Added",
+    "Aged",
     "AgentLine",
     "ArchiveMember",
     "Attachment",
@@ -77,11 +79,14 @@ __all__ = [
     "PluginRunner",
     "PluginsRead",
     "Quarantine",
+    "Removal",
     "ResultStore",
     "ResultWriter",
+    "Stockroom",
     "StopSignal",
     "Store",
     "StoreIdentity",
     "StoredContent",
     "Unpacker",
+    "UpkeepBook",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -13,6 +13,7 @@ from malbox_tui.model.overview import Overview
 from malbox_tui.model.queries import TaskPage, TaskQuery
 from malbox_tui.model.report import ResultRef
 from malbox_tui.model.submission import Account, Offer, Receipt, SubmissionOptions
+from malbox_tui.model.upkeep import SampleForm, StoreFigures
 
 
 class Client(Protocol):
@@ -52,6 +53,16 @@ class Client(Protocol):
 
     async def actions(self, before: int | None, limit: int) -> Sequence[ActionRecord]:
         """At most `limit` of what was done, the latest first: those with a number below `before`, or the latest of all (None)."""
+        ...
+
+    def content(self, sha256: str, form: SampleForm, actor: str = "", origin: str = "") -> AsyncGenerator[bytes, None]:
+        """A sample in a form, its sum checked before the first chunk. Who took it, from where, is in the log of actions by then; who is
+        not named is whoever runs the engine, and on a served one who holds the socket. Raises `SampleMissing`, `SampleChanged`,
+        `RefusedCommand`, `StoreError`. Close it when it is not read to the end."""
+        ...
+
+    async def figures(self) -> StoreFigures:
+        """What lies in the data folder, counted now. Raises `RefusedCommand`, `StoreError`."""
         ...
 
 

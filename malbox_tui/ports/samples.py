@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -38,6 +38,11 @@ class Quarantine(Protocol):
 
         The sum is checked on the way. Raises `SampleMissing`, `SampleChanged`, `StoreError`; no file is left then.
         """
+        ...
+
+    async def remove(self, sha256: str, is_wanted: Callable[[], Awaitable[bool]]) -> int:
+        """Remove a content, unless somebody wants it when its turn has come: no store of it ends between that question and its end.
+        Returns the bytes that it took on disk; 0: it is wanted, or was not there. Raises `StoreError`, and what the question raises."""
         ...
 
     async def close(self) -> None:
@@ -92,6 +97,10 @@ class ResultStore(Protocol):
 
     async def discard(self, task_id: int, token: str) -> None:
         """Remove the attempt's results."""
+        ...
+
+    async def remove(self, task_id: int) -> int:
+        """Remove all results of a task; returns the bytes that they took. A task without results is no error. Raises `StoreError`."""
         ...
 
     async def read(self, reference: ResultRef, max_bytes: int) -> bytes:

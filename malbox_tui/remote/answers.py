@@ -11,7 +11,16 @@ import msgspec
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from malbox_tui.model.errors import EngineStopped, MalboxError, RefusedCommand, SampleMissing, StaleTask, StoreError, UnknownTask
+from malbox_tui.model.errors import (
+    EngineStopped,
+    MalboxError,
+    RefusedCommand,
+    SampleChanged,
+    SampleMissing,
+    StaleTask,
+    StoreError,
+    UnknownTask,
+)
 from malbox_tui.remote.protocol import PROTOCOL, PROTOCOL_HEADER, Problem
 
 JSON = "application/json"
@@ -76,6 +85,7 @@ def not_found(message: str) -> Unanswered:
 _SITUATIONS: tuple[tuple[type[MalboxError], HTTPStatus, str], ...] = (
     (UnknownTask, HTTPStatus.NOT_FOUND, "not_found"),
     (SampleMissing, HTTPStatus.NOT_FOUND, "not_found"),
+    (SampleChanged, HTTPStatus.CONFLICT, "damaged"),
     (StaleTask, HTTPStatus.CONFLICT, "stale"),
     (RefusedCommand, HTTPStatus.CONFLICT, "refused"),
     (EngineStopped, HTTPStatus.SERVICE_UNAVAILABLE, "stopping"),

@@ -22,12 +22,18 @@ from malbox_tui.remote.operations import Operation
 from malbox_tui.remote.routes_do import Doing
 from malbox_tui.remote.routes_look import Looking
 from malbox_tui.remote.routes_results import Results
+from malbox_tui.remote.routes_samples import Samples
 from malbox_tui.remote.served import Counter
 
 
 def make_application(counter: Counter) -> ASGIApp:
     """Everything that can be asked at `counter`, and what asks for more is told so."""
-    operations = (*Looking(counter).operations(), *Results(counter).operations(), *Doing(counter).operations())
+    operations = (
+        *Looking(counter).operations(),
+        *Results(counter).operations(),
+        *Samples(counter).operations(),
+        *Doing(counter).operations(),
+    )
     described = document(operations, counter.served.version)
 
     async def openapi(request: Request) -> Response:

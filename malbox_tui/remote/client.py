@@ -6,7 +6,7 @@ that it knows. Until then all calls raise `Disconnected` at once, so that nobody
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol, TypeVar
@@ -22,6 +22,7 @@ from malbox_tui.model.overview import Overview
 from malbox_tui.model.queries import TaskPage, TaskQuery
 from malbox_tui.model.report import ResultRef
 from malbox_tui.model.submission import Account, Offer, Receipt, SubmissionOptions
+from malbox_tui.model.upkeep import SampleForm, StoreFigures
 from malbox_tui.ports import Away, Clock
 from malbox_tui.remote.contact import BackOff, Contact
 from malbox_tui.remote.following import Ended, Following
@@ -37,9 +38,9 @@ from malbox_tui.remote.protocol import (
     Order,
     Reading,
 )
-from malbox_tui.remote.reading import Declined, body_of, error_of, value_of
+from malbox_tui.remote.reading import Declined, body_of, check_protocol, error_of, value_of
 from malbox_tui.remote.sending import Sending
-from malbox_tui.remote.wire import ConnectionLost, OnQuiet, Request, Silence, Wires
+from malbox_tui.remote.wire import Answer, ConnectionLost, OnQuiet, Request, Silence, Wires
 
 T = TypeVar("T")
 
@@ -214,6 +215,28 @@ class RemoteClient:
         window = f"?limit={limit}" + ("" if before is None else f"&before={before}")
         page: ActionPage = await self._ask("GET", f"/v1/actions{window}", None, ActionPage)
         return page.rows
+
+    async def content(self, sha256: str, form: SampleForm, actor: str = "", origin: str = "") -> AsyncGenerator[bytes, None]:
+        """See `Client`. Who takes it is who this process belongs to. Raises `Disconnected`."""
+        request = self._request("GET", f"/v1/samples/{sha256}/content?form={form.value}", None)
+        try:
+            async with self._wires.fresh() as wire:
+                head = await wire.begin(request)
+                if head.status >= 400:
+                    body = b"".join([piece async for piece in wire.body(request.stall_s)])[:MAX_ANSWER_BYTES]
+                    body_of(Answer(head, body), self._way.shown)
+                check_protocol(head, self._way.shown)
+                async for piece in wire.body(request.stall_s):
+                    yield piece
+        except Declined as declined:
+            raise error_of(declined.problem) from None
+        except ConnectionLost as lost:
+            raise self._contact.error(str(lost)) from lost
+
+    async def figures(self) -> StoreFigures:
+        """See `Client`. Raises `Disconnected`."""
+        figures: StoreFigures = await self._ask("GET", "/v1/store", None, StoreFigures)
+        return figures
 
     async def events(self, after: Position | None) -> AsyncIterator[Event | Gap]:
         """See `Client`."""

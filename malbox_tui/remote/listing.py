@@ -9,6 +9,7 @@ import msgspec
 
 from malbox_tui.model.queries import MAX_ROWS, TaskFilter, TaskQuery, TaskSort
 from malbox_tui.model.task import TaskState
+from malbox_tui.model.upkeep import SampleForm
 from malbox_tui.remote.protocol import MAX_READ_BYTES
 from malbox_tui.remote.sample_query import SampleQuery
 
@@ -69,6 +70,12 @@ class ReadListing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     max_bytes: Annotated[int, msgspec.Meta(ge=0, le=MAX_READ_BYTES)] = MAX_READ_BYTES
 
 
+class ContentListing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """In which form a sample is wanted."""
+
+    form: SampleForm = SampleForm.ZIP
+
+
 class EventListing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where a stream begins, ENGINE:EPOCH:NUMBER, and whether it goes on when everything up to now was told."""
 
@@ -80,6 +87,7 @@ NOTHING = Parameters(NoListing)
 TASKS = Parameters(TaskListing, lists=frozenset({"id", "state"}), raw=frozenset({"name"}))
 ACTIONS = Parameters(ActionListing)
 READING = Parameters(ReadListing)
+CONTENT = Parameters(ContentListing)
 EVENTS = Parameters(EventListing)
 SAMPLE = Parameters(SampleQuery, lists=frozenset({"tag", "avoid"}), raw=frozenset({"name", "origin"}))
 """Its raw parameters are no fields of the struct; `parse_sample_query` reads all of them."""

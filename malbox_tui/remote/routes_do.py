@@ -1,52 +1,35 @@
-"""Commands and submissions. Their actor is who the kernel says is there; what a request says of itself only makes it less."""
+"""Commands. Their actor is who the kernel says is there; what a request says of itself only makes it less."""
 
 from __future__ import annotations
 
 import logging
 
-import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
 from malbox_tui.model.commands import Command, CommandOutcome
-from malbox_tui.model.errors import MalboxError
 from malbox_tui.model.sample import visible
-from malbox_tui.model.submission import Receipt
-from malbox_tui.remote import asking, listing
+from malbox_tui.remote import asking
 from malbox_tui.remote.answers import in_json, malformed
 from malbox_tui.remote.bounds import MAX_TEXT_CHARS
 from malbox_tui.remote.link import Link
-from malbox_tui.remote.operations import BODY_PROBLEMS, UPLOAD_PROBLEMS, Operation
+from malbox_tui.remote.operations import BODY_PROBLEMS, Operation
 from malbox_tui.remote.protocol import Order
-from malbox_tui.remote.sample_query import parse_sample_query
 from malbox_tui.remote.served import Counter
-from malbox_tui.remote.uploads import Upload
 
 log = logging.getLogger(__name__)
 
 
 class Doing:
-    """Everything that changes something."""
+    """Orders."""
 
     def __init__(self, counter: Counter) -> None:
         self._counter = counter
 
     def operations(self) -> tuple[Operation, ...]:
-        """Commands and samples."""
-        command, sample = "Carry out a command; a refused one is an outcome too", "Submit a sample: its content is the body"
-        return (
-            Operation("POST", "/v1/commands", command, self.command, CommandOutcome, body=Order, problems=BODY_PROBLEMS),
-            Operation(
-                "POST",
-                "/v1/samples",
-                sample,
-                self.sample,
-                Receipt,
-                parameters=listing.SAMPLE,
-                streams=True,
-                problems=UPLOAD_PROBLEMS,
-            ),
-        )
+        """Commands."""
+        command = "Carry out a command; a refused one is an outcome too"
+        return (Operation("POST", "/v1/commands", command, self.command, CommandOutcome, body=Order, problems=BODY_PROBLEMS),)
 
     async def command(self, request: Request) -> Response:
         """`CommandOutcome`."""
@@ -63,16 +46,3 @@ class Doing:
         what, how = type(order.action).__name__, "done" if outcome.done else "refused"
         log.info("%s by %s, %s: %s (%s)", what, visible(command.actor), command.origin, how, outcome.message)
         return in_json(outcome)
-
-    async def sample(self, request: Request) -> Response:
-        """`Receipt`."""
-        asking.refuse_read_only(request)
-        try:
-            name, options = parse_sample_query(request.scope["query_string"])
-        except MalboxError as exc:
-            raise malformed(str(exc)) from exc
-        actor, origin = Link.of(request.scope).peer.name, asking.origin_of(request)
-        options = msgspec.structs.replace(options, actor=actor, origin=origin)
-        limit_bytes = self._counter.served.max_sample_bytes()
-        asking.refuse_declared(request, limit_bytes, "The sample")
-        return in_json(await Upload(request, self._counter.bounds, limit_bytes).submit(self._counter.client, name, options))

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 
 from malbox_tui.model.errors import MalboxError, RefusedContent
-from malbox_tui.model.submission import Account, Offer, Receipt, Refusal, Refused, SubmissionOptions
+from malbox_tui.model.submission import NOT_KEPT, Account, Offer, Receipt, Refusal, Refused, SubmissionOptions
 from malbox_tui.remote.reading import Declined, error_of, value_of
 from malbox_tui.remote.sample_query import sample_query
 from malbox_tui.remote.wire import Answer, ConnectionLost, Request, Wires
@@ -21,8 +21,8 @@ AT_ONCE = 8
 """So many are sent at a time: enough for the engine to write several in one commit."""
 MAX_RECEIPT_BYTES = 1024 * 1024
 
-_OF_THE_SAMPLE = frozenset({"too_large", "too_slow", "malformed", "internal"})
-"""Codes of problems with one sample, and with no other."""
+_OF_THE_SAMPLE = NOT_KEPT | {"too_large", "too_slow", "malformed", "internal"}
+"""Codes of problems for which a sample is a refused one, and the next is tried."""
 
 _CUT = Refusal(
     "cut",

@@ -40,6 +40,8 @@ from malbox_tui.store.quarantine import CartQuarantine
 from malbox_tui.store.results import FileResultStore
 from malbox_tui.store.sqlite import SqliteStore
 from malbox_tui.store.sqlite_reader import SqliteReader
+from malbox_tui.store.stockroom import FileStockroom, Places
+from malbox_tui.store.upkeep_book import SqliteUpkeep
 
 
 class TaskReader(Protocol):
@@ -134,6 +136,8 @@ def build_engine(
             actions=store,
             owner=login_name(),
             quarantine=CartQuarantine(folders.quarantine),
+            upkeep=SqliteUpkeep(store, folders.store),
+            stockroom=FileStockroom(places_of(folders)),
             results=results,
             runner=HostPluginRunner(settings, results, folders.scratch, announce, *plugin_folders, installed=entry_point_folders),
             wall=SystemClock(),
@@ -148,6 +152,11 @@ def build_engine(
         at_rest=at_rest,
     )
     return engine
+
+
+def places_of(folders: DataFolders) -> Places:
+    """Where the stockroom finds things."""
+    return Places(folders.store, folders.quarantine, folders.results, folders.scratch)
 
 
 def _free_bytes(folder: Path) -> int | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -21,6 +21,7 @@ from malbox_tui.model.overview import Overview
 from malbox_tui.model.queries import TaskPage, TaskQuery
 from malbox_tui.model.report import ResultRef
 from malbox_tui.model.submission import Account, Offer, Receipt, SubmissionOptions
+from malbox_tui.model.upkeep import SampleForm, StoreFigures
 from malbox_tui.ports import Client
 from malbox_tui.runtime.loop_calls import LoopCalls
 
@@ -90,6 +91,20 @@ class BridgedClient:
     async def actions(self, before: int | None, limit: int) -> Sequence[ActionRecord]:
         """See `Client`."""
         return await self._cross(lambda: self._inner.actions(before, limit))
+
+    async def content(self, sha256: str, form: SampleForm, actor: str = "", origin: str = "") -> AsyncGenerator[bytes, None]:
+        """See `Client`; pulled chunk by chunk."""
+        chunks = self._inner.content(sha256, form, actor, origin)
+        try:
+            while (found := await self._cross(lambda: _next(chunks))) is not None:
+                yield found[0]
+        finally:
+            # Whoever leaves it early may be cancelled: that it is closed there is not waited for.
+            self._engine.start(chunks.aclose)
+
+    async def figures(self) -> StoreFigures:
+        """See `Client`."""
+        return await self._cross(self._inner.figures)
 
     async def _cross(self, make: Callable[[], Coroutine[Any, Any, T]]) -> T:
         answer = self._engine.start(make)

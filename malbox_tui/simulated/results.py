@@ -73,6 +73,14 @@ class SimulatedResults:
             await self._work("discard")
             self._remove(lambda path: path[:2] == [str(task_id), token])
 
+    async def remove(self, task_id: int) -> int:
+        """As `ResultStore.remove`."""
+        with self._calls.one():
+            await self._work("remove")
+            size_bytes = sum(len(content) for path, content in self._world.results.items() if path.split("/")[0] == str(task_id))
+            self._remove(lambda path: path[0] == str(task_id))
+            return size_bytes
+
     async def read(self, reference: ResultRef, max_bytes: int) -> bytes:
         """As `ResultStore.read`."""
         with self._calls.one():
@@ -137,7 +145,7 @@ class SimulatedWriter:
 
 
 def _raise_disk_faults(world: World, call: str) -> None:
-    if call != "discard" and world.faults.strikes(Fault.RESULTS_FULL, call):
+    if call not in ("discard", "remove") and world.faults.strikes(Fault.RESULTS_FULL, call):
         raise StoreFull(f"The disk under {_PLACE.lower()} is full. Free some space.")
     if world.faults.strikes(Fault.RESULTS_FAIL, call):
         raise StoreError(f"{_PLACE} could not be used: input/output error.")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 from malbox_tui.model.errors import RefusedContent, SampleChanged, SampleMissing, StoreError, StoreFull
@@ -23,6 +24,7 @@ class SimulatedQuarantine:
         self._world = world
         self._era = world.era
         self._calls = OpenCalls(world, _PLACE)
+        self._turn = asyncio.Lock()
 
     async def open(self) -> None:
         """As `Quarantine.open`."""
@@ -34,7 +36,8 @@ class SimulatedQuarantine:
             whole = await _gathered(content, max_bytes)
             await self._work("store")
             sha256 = hashlib.sha256(whole).hexdigest()
-            self._world.samples[sha256] = whole
+            async with self._turn:
+                self._world.samples[sha256] = whole
             return StoredContent(sha256, len(whole))
 
     async def extract(self, sha256: str, target: Path) -> int:
@@ -53,6 +56,13 @@ class SimulatedQuarantine:
             self._world.files[target] = content
             return len(content)
 
+    async def remove(self, sha256: str, is_wanted: Callable[[], Awaitable[bool]]) -> int:
+        """As `Quarantine.remove`."""
+        with self._calls.one():
+            await self._work("remove")
+            async with self._turn:
+                return 0 if await is_wanted() else len(self._world.samples.pop(sha256, b""))
+
     async def close(self) -> None:
         """As `Quarantine.close`."""
         await self._calls.close()
@@ -60,7 +70,7 @@ class SimulatedQuarantine:
     async def _work(self, call: str) -> None:
         slow = self._strikes(Fault.QUARANTINE_SLOW, call)
         await self._world.take(self._era, self._world.durations.slow if slow else self._world.durations.disk)
-        if self._strikes(Fault.QUARANTINE_FULL, call):
+        if call != "remove" and self._strikes(Fault.QUARANTINE_FULL, call):
             raise StoreFull(f"The disk under {_PLACE.lower()} is full. Free some space.")
         if self._strikes(Fault.QUARANTINE_FAILS, call):
             raise StoreError(f"{_PLACE} could not be used: input/output error.")

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import cart  # type: ignore[import-untyped]
 
 from malbox_tui.model.errors import SampleChanged, SampleMissing
+from malbox_tui.store.regular import open_regular
 
 _READ_SIZE = 8 << 10
 """Bytes of a CaRT file that are unpacked at a time. zlib makes at most 1032 of one (https://zlib.net/zlib_tech.html), so no content,
@@ -67,6 +68,21 @@ def unpack(source: Path, sha256: str, target: Path, abandoned: Callable[[], bool
             target.unlink(missing_ok=True)
             raise
     return size_bytes
+
+
+def verify(source: Path, sha256: str) -> int:
+    """Unpack `source` to nowhere; returns the size of its content. Raises `SampleMissing`, `SampleChanged`, OSError."""
+    try:
+        packed = open_regular(source)
+    except FileNotFoundError:
+        raise SampleMissing(sha256) from None
+    with packed:
+        return _unpack_checked(_SmallReads(packed), _Summed(_Nowhere(), lambda: False), sha256)
+
+
+class _Nowhere:
+    def write(self, chunk: bytes) -> None:
+        """It is not wanted."""
 
 
 def _unpack_checked(packed: _SmallReads, content: _Summed, sha256: str) -> int:

@@ -11,16 +11,16 @@ from functools import partial
 import msgspec
 
 from malbox_tui.model.actions import ActionRecord
-from malbox_tui.model.errors import StoreError
-from malbox_tui.model.events import ActionTaken, Event, EventBody, Position, SampleMarked
+from malbox_tui.model.errors import SampleInUse, StoreError
+from malbox_tui.model.events import ActionTaken, Event, EventBody, Position, ResultsRemoved, SampleMarked
 from malbox_tui.model.queries import MAX_ROWS, TaskFilter, TaskPage, TaskQuery, TaskRecord, TaskSort
 from malbox_tui.model.report import Identification
 from malbox_tui.model.sample import Sample
 from malbox_tui.model.task import Task, TaskState
-from malbox_tui.ports import Added, Change, ClaimRequest, NewTask, PendingEntry, StoreIdentity
+from malbox_tui.ports import Added, Change, ClaimRequest, NewTask, PendingEntry, Removal, StoreIdentity
 from malbox_tui.store import rules
 from malbox_tui.store.answers import Answer
-from malbox_tui.store.requests import Adding, Changing, Claiming, Identifying, Noting, Renewing, Request
+from malbox_tui.store.requests import Adding, Changing, Claiming, Closing, Identifying, Noting, Removing, Renewing, Request
 
 
 class MemoryStore:
@@ -35,6 +35,12 @@ class MemoryStore:
         self._actions: list[ActionRecord] = []
         self._task_ids_of: dict[str, list[int]] = {}
         self._task_id_of_token: dict[str, int] = {}
+        self._last_task_id = 0
+        self._removals = 0
+        self.removals: dict[int, Removal] = {}
+        """Those that are open, by number."""
+        self.without_results: set[int] = set()
+        """Ids of the tasks whose results were removed."""
         self._waiting: list[Request] = []
         self._on_commit: Callable[[Sequence[Event]], None] | None = None
 
@@ -58,32 +64,32 @@ class MemoryStore:
     async def add(self, new: NewTask) -> Added:
         """As `Store.add`."""
         request = Adding(new, Answer("a task for sample %s", new.sha256))
-        self._hand_over(request)
+        self.hand_over(request)
         return await request.answer
 
     async def claim(self, request: ClaimRequest) -> Task | None:
         """As `Store.claim`."""
         claiming = Claiming(request, Answer("the claim of task %d", request.task_id))
-        self._hand_over(claiming)
+        self.hand_over(claiming)
         return await claiming.answer
 
     def write(self, change: Change) -> Awaitable[None]:
         """As `Store.write`."""
         rules.check_change(change)
         request = Changing(change, Answer("task %d as %s", change.before.id, change.after.state))
-        self._hand_over(request)
+        self.hand_over(request)
         return request.answer
 
     def note(self, at: float, news: EventBody) -> Awaitable[None]:
         """As `Store.note`."""
         request = Noting(at, news, Answer("the event %s", type(news).__name__))
-        self._hand_over(request)
+        self.hand_over(request)
         return request.answer
 
     async def renew(self, tokens: Sequence[str], lease_until: float) -> frozenset[str]:
         """As `Store.renew`."""
         request = Renewing(tuple(tokens), lease_until, Answer("a renewal of leases"))
-        self._hand_over(request)
+        self.hand_over(request)
         return await request.answer
 
     async def check(self) -> None:
@@ -92,7 +98,7 @@ class MemoryStore:
     async def identify(self, sha256: str, identification: Identification) -> None:
         """As `Store.identify`."""
         request = Identifying(sha256, identification, Answer("the kind of sample %s", sha256))
-        self._hand_over(request)
+        self.hand_over(request)
         await request.answer
 
     async def pending(self) -> Sequence[PendingEntry]:
@@ -130,7 +136,8 @@ class MemoryStore:
 
     # --- committing ---
 
-    def _hand_over(self, request: Request) -> None:
+    def hand_over(self, request: Request) -> None:
+        """Put a request into the next commit; where there will be none, it is answered with an error."""
         if self._on_commit is None:
             request.answer.fail(StoreError("The store is not open."))
             return
@@ -175,6 +182,11 @@ class MemoryStore:
             case Identifying():
                 self._identify(request)
                 return partial(request.answer.give, None)
+            case Removing():
+                return self._remove(request)
+            case Closing():
+                self.removals.pop(request.number, None)
+                return partial(request.answer.give, None)
 
     def _tell(self, at: float, news: EventBody) -> None:
         number = len(self._events) + 1
@@ -201,7 +213,8 @@ class MemoryStore:
         standing = rules.task_to_join(new, self._latest(new.sha256, live=True), self._latest(new.sha256, live=False))
         if standing is not None:
             return partial(request.answer.give, Added(standing, created=False))
-        task = rules.created(new, len(self._tasks) + 1)
+        self._last_task_id += 1
+        task = rules.created(new, self._last_task_id)
         self._put(task)
         self._task_ids_of.setdefault(new.sha256, []).append(task.id)
         name = new.name or next(iter(sample.names), None)
@@ -261,7 +274,43 @@ class MemoryStore:
         if sample is not None:
             self._samples[request.sha256] = msgspec.structs.replace(sample, identification=request.identification)
 
+    def _remove(self, request: Removing) -> Callable[[], None]:
+        if not request.sha256:
+            return self._remove_results(request)
+        states = {task_id: self._tasks[task_id].state for task_id in self._task_ids_of.get(request.sha256, ())}
+        if live := tuple(task_id for task_id, state in states.items() if not state.is_final):
+            return partial(request.answer.fail, SampleInUse(request.sha256, live))
+        for task_id in states:
+            del self._tasks[task_id]
+        self._task_ids_of.pop(request.sha256, None)
+        if self._samples.pop(request.sha256, None) is None:
+            return partial(request.answer.give, None)
+        self._tell(request.at, rules.news_of_removal(request.sha256, request.cause, states))
+        return self._removed(request, tuple(states))
+
+    def _remove_results(self, request: Removing) -> Callable[[], None]:
+        gone = tuple(
+            task_id
+            for task_id in sorted(set(request.task_ids) - self.without_results)
+            if task_id in self._tasks and self._tasks[task_id].state.is_final
+        )
+        if not gone:
+            return partial(request.answer.give, None)
+        self.without_results.update(gone)
+        self._tell(request.at, ResultsRemoved(task_ids=gone, cause=request.cause))
+        return self._removed(request, gone)
+
+    def _removed(self, request: Removing, task_ids: tuple[int, ...]) -> Callable[[], None]:
+        self._removals += 1
+        removal = self.removals[self._removals] = Removal(self._removals, request.sha256, task_ids)
+        return partial(request.answer.give, removal)
+
     # --- reading ---
+
+    def all_tasks(self) -> Sequence[Task]:
+        """Every task, in the order they came."""
+        self._check_open()
+        return list(self._tasks.values())
 
     def _check_open(self) -> None:
         if self._on_commit is None:

@@ -15,7 +15,7 @@ import filecmp
 import io
 import shutil
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import count
@@ -77,6 +77,14 @@ class CartQuarantine:
         with self._calls.one(), self._os_errors():
             work = self._in_thread(self._reading, lambda: carts.unpack(self._path(sha256), sha256, target, abandoned.is_set))
             return await _outcome(work, target, abandoned.set)
+
+    async def remove(self, sha256: str, is_wanted: Callable[[], Awaitable[bool]]) -> int:
+        """As `Quarantine.remove`. Cancelled: it is removed or not."""
+        with self._calls.one(), self._os_errors():
+            async with self._turn(sha256):
+                if await is_wanted():
+                    return 0
+                return await self._in_thread(self._reading, lambda: _taken_away(self._path(sha256)))
 
     async def close(self) -> None:
         """As `Quarantine.close`."""
@@ -220,6 +228,16 @@ def _pack_from(pipe: ChunkPipe, target: Path) -> tuple[str, int]:
 
 def _remove(path: Path) -> None:
     path.unlink(missing_ok=True)
+
+
+def _taken_away(path: Path) -> int:
+    """The bytes that it took. The folders stay: another content may be on its way into them."""
+    try:
+        size_bytes = path.lstat().st_size
+        path.unlink()
+    except FileNotFoundError:
+        return 0
+    return size_bytes
 
 
 def _prepared(packed: Path, target: Path) -> bool:

@@ -16,7 +16,8 @@ import msgspec
 from malbox_tui.model.events import EventBody
 from malbox_tui.model.report import Identification
 from malbox_tui.model.task import Task
-from malbox_tui.ports import Added, Change, ClaimRequest, NewTask
+from malbox_tui.model.upkeep import Cause
+from malbox_tui.ports import Added, Change, ClaimRequest, NewTask, Removal
 from malbox_tui.store.answers import Answer
 
 
@@ -97,16 +98,43 @@ class Identifying(msgspec.Struct, frozen=True, eq=False):
         return (("kind", self.sha256),)
 
 
-Request = Adding | Claiming | Changing | Renewing | Noting | Identifying
+class Removing(msgspec.Struct, frozen=True, eq=False):
+    """A sample to forget with all its tasks, or, where `sha256` is empty, results of tasks."""
+
+    phase: ClassVar[int] = 6
+    sha256: str
+    task_ids: tuple[int, ...]
+    at: float
+    cause: Cause
+    answer: Answer[Removal | None]
+
+    def touched(self) -> tuple[Hashable, ...]:
+        """The content and the tasks."""
+        return self.sha256, *self.task_ids
 
 
-PHASES = 6
+class Closing(msgspec.Struct, frozen=True, eq=False):
+    """A removal that is at its end."""
+
+    phase: ClassVar[int] = 7
+    number: int
+    answer: Answer[None]
+
+    def touched(self) -> tuple[Hashable, ...]:
+        """Nothing that others touch."""
+        return ()
+
+
+Request = Adding | Claiming | Changing | Renewing | Noting | Identifying | Removing | Closing
+
+
+PHASES = 8
 
 
 class Segment:
     """Requests of one batch by kind, each with its place in the batch. `by_phase` holds the same lists in the order of the phases."""
 
-    __slots__ = ("adds", "by_phase", "changes", "claims", "identifications", "notes", "renewals")
+    __slots__ = ("adds", "by_phase", "changes", "claims", "closings", "identifications", "notes", "removals", "renewals")
 
     def __init__(self) -> None:
         self.adds: list[tuple[int, Adding]] = []
@@ -115,8 +143,11 @@ class Segment:
         self.renewals: list[tuple[int, Renewing]] = []
         self.notes: list[tuple[int, Noting]] = []
         self.identifications: list[tuple[int, Identifying]] = []
+        self.removals: list[tuple[int, Removing]] = []
+        self.closings: list[tuple[int, Closing]] = []
         self.by_phase: tuple[list[tuple[int, Any]], ...] = (
             self.adds, self.claims, self.changes, self.renewals, self.notes, self.identifications,
+            self.removals, self.closings,
         )  # fmt: skip
 
 

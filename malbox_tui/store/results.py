@@ -7,14 +7,13 @@ that survives a power cut.
 from __future__ import annotations
 
 import asyncio
-import errno
 import hashlib
 import os
 import re
 import shutil
-import stat
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
@@ -23,6 +22,7 @@ from malbox_tui.model.report import ResultRef
 from malbox_tui.store.calls import OpenCalls
 from malbox_tui.store.durable import Durable, GroupSync
 from malbox_tui.store.failures import store_error
+from malbox_tui.store.regular import open_regular
 
 T = TypeVar("T")
 
@@ -93,6 +93,11 @@ class FileResultStore:
         with self._calls.one():
             await self._in_thread(lambda: self._remove(task_id, token))
 
+    async def remove(self, task_id: int) -> int:
+        """As `ResultStore.remove`."""
+        with self._calls.one():
+            return await self._in_thread(lambda: self._remove_task(task_id))
+
     async def read(self, reference: ResultRef, max_bytes: int) -> bytes:
         """As `ResultStore.read`; a path that leads anywhere but to a result is gone too."""
         with self._calls.one():
@@ -155,10 +160,19 @@ class FileResultStore:
             if attempt.exists():
                 raise
 
+    def _remove_task(self, task_id: int) -> int:
+        folder = self._folder / str(int(task_id))
+        size_bytes = disk_bytes(folder)
+        try:
+            shutil.rmtree(folder)
+        except FileNotFoundError:
+            return 0
+        return size_bytes
+
     def _take_in(self, relative: str, number: int, max_bytes: int) -> tuple[ResultRef, bool]:
         """It is copied, since it may be another user's, and longer than it is to be."""
         incoming = _incoming(self._folder / relative)
-        with _open_regular(incoming) as source:
+        with open_regular(incoming) as source:
             writer = FileResultWriter(self._folder, relative, "file", number)
             try:
                 left = max_bytes
@@ -193,7 +207,7 @@ class FileResultStore:
         if len(parts) != 4 or not all(_PLAIN_NAME.fullmatch(part) for part in parts):
             raise StoreError(f"There is no result at {reference.path!r}.")
         try:
-            return _open_regular(self._folder.joinpath(*parts))
+            return open_regular(self._folder.joinpath(*parts))
         except OSError as exc:
             raise StoreError(f"The result {reference.name} is gone ({reference.path}).") from exc
 
@@ -252,6 +266,16 @@ class FileResultWriter:
         return self._file
 
 
+def disk_bytes(folder: Path) -> int:
+    """How much room the files under `folder` take; 0 where there is none. What vanishes meanwhile counts nothing."""
+    total = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                total += Path(place, name).lstat().st_size
+    return total
+
+
 def _relative(task_id: int, token: str, plugin: str, name: str) -> str:
     for part in (token, plugin, name):
         if _PLAIN_NAME.fullmatch(part) is None:
@@ -261,15 +285,6 @@ def _relative(task_id: int, token: str, plugin: str, name: str) -> str:
 
 def _incoming(target: Path) -> Path:
     return target.with_name(f"{_HIDDEN}{target.name}.incoming")
-
-
-def _open_regular(path: Path) -> BinaryIO:
-    """Raises OSError for anything but a regular file, which is not waited for either."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise OSError(errno.EINVAL, "it is no regular file", str(path))
-    return os.fdopen(descriptor, "rb")
 
 
 def _make_folders(root: Path, folder: Path) -> None:

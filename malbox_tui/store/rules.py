@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from operator import attrgetter
 
 from malbox_tui.model.actions import ActionRecord
 from malbox_tui.model.errors import LeaseLost, StaleTask
-from malbox_tui.model.events import ActionTaken, SampleMarked, TaskCreated, TaskStarting
+from malbox_tui.model.events import ActionTaken, SampleMarked, SampleRemoved, TaskCreated, TaskStarting
 from malbox_tui.model.sample import Marks, Note, escape, marks_after
-from malbox_tui.model.task import Task, claimed
+from malbox_tui.model.task import Task, TaskState, claimed
+from malbox_tui.model.upkeep import Cause
 from malbox_tui.ports import Change, ClaimRequest, NewTask
 
 _FIXED = ("id", "sha256", "retry_of", "created_at")
@@ -78,6 +81,11 @@ def record_of(taken: ActionTaken, number: int, at: float) -> ActionRecord:
         message=taken.message,
         done_to=taken.done_to,
     )
+
+
+def news_of_removal(sha256: str, cause: Cause, states: Mapping[int, TaskState]) -> SampleRemoved:
+    """The event of a sample that goes with its tasks, which are in these states."""
+    return SampleRemoved(sha256=sha256, cause=cause, task_ids=tuple(states), states=dict(Counter(states.values())))
 
 
 def marks_of(marks: Marks, marking: SampleMarked, at: float) -> Marks:

@@ -102,38 +102,38 @@ class SqliteStore:
     async def add(self, new: NewTask) -> Added:
         """As `Store.add`."""
         request = Adding(new, Answer("a task for sample %s", new.sha256))
-        self._hand_over(request)
+        self.hand_over(request)
         return await request.answer
 
     async def claim(self, request: ClaimRequest) -> Task | None:
         """As `Store.claim`."""
         claiming = Claiming(request, Answer("the claim of task %d", request.task_id))
-        self._hand_over(claiming)
+        self.hand_over(claiming)
         return await claiming.answer
 
     def write(self, change: Change) -> Awaitable[None]:
         """As `Store.write`."""
         rules.check_change(change)
         request = Changing(change, Answer("task %d as %s", change.before.id, change.after.state))
-        self._hand_over(request)
+        self.hand_over(request)
         return request.answer
 
     def note(self, at: float, news: EventBody) -> Awaitable[None]:
         """As `Store.note`."""
         request = Noting(at, news, Answer("the event %s", type(news).__name__))
-        self._hand_over(request)
+        self.hand_over(request)
         return request.answer
 
     async def renew(self, tokens: Sequence[str], lease_until: float) -> frozenset[str]:
         """As `Store.renew`."""
         request = Renewing(tuple(tokens), lease_until, Answer("a renewal of leases"))
-        self._hand_over(request)
+        self.hand_over(request)
         return await request.answer
 
     async def identify(self, sha256: str, identification: Identification) -> None:
         """As `Store.identify`."""
         request = Identifying(sha256, identification, Answer("the kind of sample %s", sha256))
-        self._hand_over(request)
+        self.hand_over(request)
         await request.answer
 
     async def check(self) -> None:
@@ -161,7 +161,8 @@ class SqliteStore:
         """As `ActionBook.actions`."""
         return await self._reader.actions(before, limit)
 
-    def _hand_over(self, request: Request) -> None:
+    def hand_over(self, request: Request) -> None:
+        """Put a request into the next transaction; where there will be none, it is answered with an error."""
         if self._writer is None:
             request.answer.fail(StoreError(f"{self._path} is not open."))
         else:

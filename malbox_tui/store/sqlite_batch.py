@@ -12,14 +12,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from malbox_tui.model.actions import ActionRecord
-from malbox_tui.model.events import ActionTaken, Event, EventBody, Position, SampleMarked
+from malbox_tui.model.errors import SampleInUse
+from malbox_tui.model.events import ActionTaken, Event, EventBody, Position, ResultsRemoved, SampleMarked
 from malbox_tui.model.task import Task, TaskState
-from malbox_tui.ports import Added, NewTask
+from malbox_tui.ports import Added, NewTask, Removal
 from malbox_tui.store import rules
 from malbox_tui.store.answers import Answer
 from malbox_tui.store.many_rows import ManyRows
 from malbox_tui.store.pending_tasks import PendingTasks
-from malbox_tui.store.requests import Adding, Changing, Claiming, Identifying, Renewing, Request, Segment, segments
+from malbox_tui.store.requests import Adding, Changing, Claiming, Identifying, Removing, Renewing, Request, Segment, segments
 from malbox_tui.store.rows import (
     ACTION_WIDTH,
     MOVE_WIDTH,
@@ -113,6 +114,11 @@ class SqliteBatch:
             self._answers.append((note.answer, None))
         if segment.identifications:
             self._identify([request for _, request in segment.identifications])
+        for place, removal in segment.removals:
+            self._remove(place, removal)
+        for _, closing in segment.closings:
+            self._connection.execute(statement("close_removal"), (closing.number,))
+            self._answers.append((closing.answer, None))
 
     def _tell(self, place: int, at: float, news: EventBody) -> None:
         """Each request has at most one piece of news; its place in the batch is that of the news."""
@@ -250,6 +256,42 @@ class SqliteBatch:
         rows = [row_of_move(before, after) for before, after in spans]
         if _MOVE_TASKS.run(self._connection, rows) != len(rows):
             raise SomeMovesLost
+
+    # --- removing ---
+
+    def _remove(self, place: int, request: Removing) -> None:
+        """Forget what is to go, and note in the same step what of it lies on disk."""
+        gone = self._remove_sample(place, request) if request.sha256 else self._remove_results(place, request)
+        if gone is None:
+            return
+        if not gone:
+            self._answers.append((request.answer, None))
+            return
+        ((number,),) = self._connection.execute(statement("add_removal"), (request.sha256, json_text(gone))).fetchall()
+        self._answers.append((request.answer, Removal(number, request.sha256, gone)))
+
+    def _remove_sample(self, place: int, request: Removing) -> tuple[int, ...] | None:
+        """Its tasks, none when there is no such sample; None: it is in use."""
+        sha256 = request.sha256
+        states = {
+            task_id: TaskState(state) for task_id, state in self._connection.execute(statement("states_of"), (sha256,)).fetchall()
+        }
+        if live := tuple(task_id for task_id, state in states.items() if not state.is_final):
+            self._failures.append((request.answer, SampleInUse(sha256, live)))
+            return None
+        self._connection.execute(statement("keep_task_number"), (self._task_id,))
+        for name in ("remove_tasks", "remove_names", "remove_sample"):
+            self._connection.execute(statement(name), (sha256,)).fetchall()
+        if states:
+            self._tell(place, request.at, rules.news_of_removal(sha256, request.cause, states))
+        return tuple(states)
+
+    def _remove_results(self, place: int, request: Removing) -> tuple[int, ...]:
+        rows = self._connection.execute(statement("remove_results"), (json_text(request.task_ids), request.at)).fetchall()
+        gone = tuple(sorted(task_id for (task_id,) in rows))
+        if gone:
+            self._tell(place, request.at, ResultsRemoved(task_ids=gone, cause=request.cause))
+        return gone
 
     # --- the rest ---
 

@@ -104,6 +104,10 @@ class SqliteReader:
         window = (_AFTER_ALL if before is None else before, max(0, limit))
         return await self._read(statement("actions"), window, lambda rows: [action_of(row) for row in rows])
 
+    async def rows(self, sql: str, parameters: Row, make: Callable[[Row], T]) -> list[T]:
+        """What `make` makes of each row of a statement."""
+        return await self._read(sql, parameters, lambda rows: [make(row) for row in rows])
+
     async def counts(self) -> dict[TaskState, int]:
         """How many tasks are in each state; every state is there."""
         stored = await self._read(statement("counts"), (), lambda rows: {TaskState(state): count for state, count in rows})

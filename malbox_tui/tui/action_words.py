@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from malbox_tui.model import commands
-from malbox_tui.model.actions import LoggedAction, Submitted
+from malbox_tui.model.actions import LoggedAction, Retained, SampleTaken, Submitted
 from malbox_tui.model.sample import visible
 
 _WORDS: Mapping[type, tuple[str, str, Callable[[Any, tuple[int, ...]], str]]] = MappingProxyType(
@@ -30,10 +30,13 @@ _WORDS: Mapping[type, tuple[str, str, Callable[[Any, tuple[int, ...]], str]]] = 
         commands.RemoveMachines: ("removed", "remove", lambda action, ids: _machines(action.machines)),
         commands.ProbeMachines: ("probed", "probe", lambda action, ids: _machines(action.machines)),
         commands.MarkSample: ("marked", "mark", lambda action, ids: _marks(action)),
+        commands.PurgeSample: ("purged", "purge", lambda action, ids: f"sample {visible(action.sha256[:12])}{_with_tasks(ids)}"),
         commands.PausePool: ("paused", "pause", lambda action, ids: "the pool"),
         commands.ResumePool: ("resumed", "resume", lambda action, ids: "the pool"),
         commands.ReloadPlugins: ("read", "read", lambda action, ids: "the plugins again"),
         commands.Shutdown: ("stopped", "stop", lambda action, ids: f"the engine ({action.mode.value.replace('_', ' ')})"),
+        SampleTaken: ("took", "take", lambda action, ids: f"sample {visible(action.sha256[:12])} as {action.form}"),
+        Retained: ("removed", "remove", lambda action, ids: _retained(action)),
         Submitted: ("submitted", "submit", lambda action, ids: _samples(action)),
     }
 )
@@ -54,6 +57,19 @@ def _named(name: str) -> str:
 
 def _tasks(ids: tuple[int, ...]) -> str:
     return f"#{ids[0]}" if len(ids) == 1 else f"{len(ids)} tasks"
+
+
+def _with_tasks(ids: tuple[int, ...]) -> str:
+    return f" and {_tasks(ids)}" if ids else ""
+
+
+def _retained(action: Retained) -> str:
+    parts = [
+        f"{count} {one if count == 1 else many}"
+        for count, one, many in ((action.samples, "sample", "samples"), (action.results, "task's results", "tasks' results"))
+        if count
+    ]
+    return f"{' and '.join(parts) or 'nothing'} ({action.size_bytes / 1024**2:.1f} MiB)"
 
 
 def _limits(action: commands.ResizeGroup) -> str:

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from malbox_tui.model import events as news
 from malbox_tui.model.machine import OUT_OF_SERVICE, MachineState
 from malbox_tui.model.sample import visible
+from malbox_tui.model.upkeep import Cause
 from malbox_tui.model.worker import StopReason
 from malbox_tui.tui.action_words import action_words
 
@@ -19,6 +20,10 @@ _LEFT: Mapping[StopReason, str] = MappingProxyType(
         StopReason.SURPLUS: "above max",
         StopReason.ERROR: "broken",
     }
+)
+
+_WHY_REMOVED: Mapping[Cause, str] = MappingProxyType(
+    {Cause.PURGE: "somebody asked for it", Cause.AGE: "kept for long enough", Cause.SIZE: "to make room"}
 )
 
 
@@ -91,6 +96,11 @@ def log_line(event: news.Event) -> LogLine | None:
             words = action_words(body.action, body.done_to, done=body.done)
             tone = "accent" if body.done else "late"
             return LogLine(at, tone, f"{visible(body.actor)} {words}", "" if body.done else body.message)
+        case news.SampleRemoved() if body.cause is not Cause.PURGE:
+            return LogLine(at, "muted", f"sample {visible(body.sha256[:12])} removed", _WHY_REMOVED[body.cause])
+        case news.ResultsRemoved():
+            which = f"#{body.task_ids[0]}" if len(body.task_ids) == 1 else f"{len(body.task_ids)} tasks"
+            return LogLine(at, "muted", f"results of {which} removed", _WHY_REMOVED[body.cause])
         case news.EngineStarted():
             return LogLine(at, "accent", "engine started", f"{body.recovered} tasks recovered" if body.recovered else "")
         case news.ConfigReloaded():

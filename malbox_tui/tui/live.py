@@ -159,6 +159,10 @@ class LivePicture:
         if isinstance(body, news.TaskCreated):
             self._add(LiveTask(body.task_id, body.name, TaskState.PENDING, [Span(TaskState.PENDING, event.at)]))
             return True
+        if isinstance(body, news.SampleRemoved):
+            for gone in body.task_ids:
+                self.tasks.pop(gone, None)
+            return True
         task_id = getattr(body, "task_id", None)
         if task_id is None or (task := self.tasks.get(task_id)) is None:
             return task_id is not None and type(body) in _ENDS

@@ -344,3 +344,41 @@ async def test_a_cancelled_extract_leaves_no_file(quarantine: Quarantine, tmp_pa
     await asyncio.wait({extracting})
     assert extracting.cancelled()
     assert not (tmp_path / "out").exists()
+
+
+async def wanted() -> bool:
+    return True
+
+
+async def unwanted() -> bool:
+    return False
+
+
+async def test_a_content_that_nobody_wants_is_removed(quarantine: Quarantine, tmp_path: Path) -> None:
+    kept = await quarantine.store(chunks(CONTENT), LIMIT)
+    assert await quarantine.remove(kept.sha256, wanted) == 0
+    assert await quarantine.extract(kept.sha256, tmp_path / "still") == len(CONTENT)
+    assert await quarantine.remove(kept.sha256, unwanted) > 0
+    with pytest.raises(SampleMissing):
+        await quarantine.extract(kept.sha256, tmp_path / "gone")
+    assert await quarantine.remove(kept.sha256, unwanted) == 0
+    assert (await quarantine.store(chunks(CONTENT), LIMIT)).sha256 == kept.sha256, "it can come again"
+
+
+async def test_no_store_of_a_content_ends_while_it_is_asked_whether_it_is_wanted(quarantine: Quarantine, tmp_path: Path) -> None:
+    kept = await quarantine.store(chunks(CONTENT), LIMIT)
+    asked, answer = asyncio.Event(), asyncio.get_running_loop().create_future()
+
+    async def ask() -> bool:
+        asked.set()
+        return bool(await answer)
+
+    async with asyncio.TaskGroup() as group:
+        removing = group.create_task(quarantine.remove(kept.sha256, ask))
+        await asked.wait()
+        storing = group.create_task(quarantine.store(chunks(CONTENT), LIMIT))
+        await settle_loop(20)
+        answer.set_result(False)
+    assert removing.result() > 0
+    assert storing.result() == kept
+    assert await quarantine.extract(kept.sha256, tmp_path / "there") == len(CONTENT), "what was stored last is there"

@@ -303,3 +303,12 @@ async def test_a_result_that_is_gone_is_not_laid_out(results: ResultStore, shelv
     with pytest.raises(StoreError):
         await results.lay_out(reference, tmp_path / "laid-out")
     assert not shelves.is_there(tmp_path / "laid-out")
+
+
+async def test_all_results_of_a_task_are_removed_and_no_other_ones(results: ResultStore, shelves: Shelves) -> None:
+    kept = put(results, task_id=12)
+    for token in ("first", "second"):
+        put(results, token, content=b"12345", task_id=1)
+    assert await results.remove(1) == 10
+    assert shelves.paths() == [kept.path]
+    assert await results.remove(1) == 0

@@ -22,10 +22,13 @@ from malbox_tui.remote.bounds import Bounds
 from malbox_tui.remote.served import Served
 from malbox_tui.remote.server import serving
 from malbox_tui.remote.socket_file import listening
+from malbox_tui.runtime.assembly import places_of
 from malbox_tui.runtime.engine_thread import EngineThread
 from malbox_tui.store.quarantine import CartQuarantine
 from malbox_tui.store.results import FileResultStore
 from malbox_tui.store.sqlite import SqliteStore
+from malbox_tui.store.stockroom import FileStockroom
+from malbox_tui.store.upkeep_book import SqliteUpkeep
 from tests.remote.asker import Asker
 from tests.support.scripted import ScriptedRunner
 
@@ -84,6 +87,9 @@ class Reporting(ScriptedRunner):
         return Findings((PluginRun("scripted", "1", PluginStatus.COMPLETED, 0.0, results=(writer.commit(),)),))
 
 
+FREE_BYTES = 12_345_678_901
+
+
 def engine_in(folders: DataFolders, runner: ScriptedRunner, settings: Settings) -> EngineThread:
     """An engine that has started."""
 
@@ -98,7 +104,9 @@ def engine_in(folders: DataFolders, runner: ScriptedRunner, settings: Settings) 
                 results=runner.results if isinstance(runner, Reporting) else FileResultStore(folders.results),
                 runner=runner,
                 wall=SystemClock(),
-                free_bytes=lambda: 12345,
+                free_bytes=lambda: FREE_BYTES,
+                upkeep=SqliteUpkeep(store, folders.store),
+                stockroom=FileStockroom(places_of(folders)),
             ),
         )
 

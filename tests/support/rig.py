@@ -15,6 +15,7 @@ from malbox_tui.config.settings import (
     MachinerySettings,
     PluginSettings,
     ProfileSettings,
+    RetentionSettings,
     Settings,
     WorkerSettings,
 )
@@ -36,6 +37,7 @@ from malbox_tui.simulated.machines import SimulatedProvider
 from malbox_tui.simulated.marks import SimulatedMarks
 from malbox_tui.simulated.world import Durations, Program, World
 from malbox_tui.store.memory import MemoryStore
+from malbox_tui.store.upkeep_book import MemoryUpkeep
 from tests.support.scripted import (
     CLEAN_RUN,
     INBOX,
@@ -47,6 +49,7 @@ from tests.support.scripted import (
     ScriptedQuarantine,
     ScriptedResults,
     ScriptedRunner,
+    ScriptedStockroom,
 )
 from tests.support.virtual_time import run_virtual, settle_loop
 
@@ -78,6 +81,7 @@ class EngineRig:
     world: World
     limits: ScriptedLimits
     wall: JumpingClock
+    stockroom: ScriptedStockroom
     events: list[Event] = field(default_factory=list)
     left: list[int] = field(default_factory=list)
     """What the engine reported as left, when it has ended; `ended_at`: when that was, on its clock. `life`: its run."""
@@ -204,10 +208,12 @@ def with_engine(
     plugins: PluginSettings | None = None,
     profiles: Sequence[ProfileSettings] = (),
     pauses: ScriptedPauses | None = None,
+    retention: RetentionSettings | None = None,
 ) -> EngineRig:
     """Run `test` against a running engine, stop it (`stop` None: the test does), and check what must always hold.
 
     `sample` is what every sample does in a guest. `prepare` is called before the engine opens. `leaves`: something is left at the end.
+    With `retention` the engine has a stockroom, and sees how much of the disk is free.
     """
     settings = Settings(
         general=GeneralSettings(min_workers=min_workers, max_workers=max_workers, idle_timeout_ms=int(idle_s * 1000)),
@@ -216,10 +222,20 @@ def with_engine(
         machinery=machinery or MachinerySettings(),
         plugins=plugins or PluginSettings(),
         profiles=tuple(profiles),
+        retention=retention or RetentionSettings(),
     )
 
     async def live() -> EngineRig:
-        rig = built(settings, machines, store or BreakableStore(), runner or ScriptedRunner(), sample, guest_plugins, pauses)
+        rig = built(
+            settings,
+            machines,
+            store or BreakableStore(),
+            runner or ScriptedRunner(),
+            sample,
+            guest_plugins,
+            pauses,
+            keeps=retention is not None,
+        )
         prepare(rig)
         life = rig.life = await started(rig)
         listening = asyncio.get_running_loop().create_task(_listen(rig))
@@ -247,6 +263,8 @@ def built(
     sample: Program | None = None,
     guest_plugins: Sequence[GuestPlugin] = (),
     pauses: ScriptedPauses | None = None,
+    *,
+    keeps: bool = False,
 ) -> EngineRig:
     """An engine that does not run yet, with its surroundings; `sample` is what every sample does in a guest."""
     world = World(1, asyncio.sleep, machines, durations=QUICK)  # noqa: TID251 - turned time
@@ -255,6 +273,7 @@ def built(
     machinery = Machinery(machines, {"simulated": SimulatedProvider(world)}, {"simulated": SimulatedChannel(world)})
     quarantine, results, limits, wall = ScriptedQuarantine(), ScriptedResults(), ScriptedLimits(), JumpingClock()
     results.files = world.files
+    stockroom = ScriptedStockroom(quarantine, results)
     adapters = Adapters(
         store,
         quarantine,
@@ -266,9 +285,12 @@ def built(
         marks=SimulatedMarks(world),
         pauses=pauses or ScriptedPauses(),
         guest_plugins=guest_plugins,
+        upkeep=MemoryUpkeep(store) if keeps else None,
+        stockroom=stockroom if keeps else None,
+        free_bytes=lambda: stockroom.free_bytes if keeps else None,
     )
     engine = Engine(settings, adapters)
-    return EngineRig(engine, store, quarantine, results, runner, world, limits, wall)
+    return EngineRig(engine, store, quarantine, results, runner, world, limits, wall, stockroom)
 
 
 async def started(rig: EngineRig) -> asyncio.Task[list[int]]:
@@ -307,9 +329,9 @@ def survivor(store: MemoryStore) -> MemoryStore:
     copy = MemoryStore()
     copy._engine_id = store._engine_id
     for name, value in vars(store).items():
-        if isinstance(value, dict | list) and name != "_waiting":
+        if isinstance(value, dict | list | set) and name != "_waiting":
             setattr(copy, name, value.copy())
-    copy._epoch = store._epoch
+    copy._epoch, copy._last_task_id, copy._removals = store._epoch, store._last_task_id, store._removals
     return copy
 
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
 
-from malbox_tui.model.errors import MalboxError, RefusedContent, StoreError
+from malbox_tui.model.errors import MalboxError, RefusedContent, SampleMissing, StoreError
 from malbox_tui.model.events import EventBody
 from malbox_tui.model.limits import UNLIMITED, ResourceLimits
 from malbox_tui.model.plan import Plan, PlannedPlugin, plan_of
 from malbox_tui.model.profile import Profile
 from malbox_tui.model.report import Classification, Identification, PluginRun, PluginStatus, ResultRef, Verdict
+from malbox_tui.model.upkeep import SampleForm, StoreFigures
 from malbox_tui.ports import (
     BatchMember,
     Findings,
@@ -42,6 +43,7 @@ class ScriptedQuarantine:
 
     def __init__(self) -> None:
         self.extract_raises: list[Exception] = []
+        self.removed: list[str] = []
 
     async def open(self) -> None: ...
 
@@ -55,6 +57,12 @@ class ScriptedQuarantine:
         await settle_loop(2)
         if self.extract_raises:
             raise self.extract_raises.pop(0)
+        return len(sha256)
+
+    async def remove(self, sha256: str, is_wanted: Callable[[], Awaitable[bool]]) -> int:
+        if await is_wanted():
+            return 0
+        self.removed.append(sha256)
         return len(sha256)
 
     async def close(self) -> None: ...
@@ -102,6 +110,7 @@ class ScriptedResults:
 
     def __init__(self) -> None:
         self.settled: list[int] = []
+        self.removed: list[int] = []
         self.discarded: list[int] = []
         self.kept: dict[str, bytes] = {}
         self.raises: list[Exception] = []
@@ -142,12 +151,58 @@ class ScriptedResults:
         self._raise()
         self.discarded.append(task_id)
 
+    async def remove(self, task_id: int) -> int:
+        self._raise()
+        self.removed.append(task_id)
+        return 1
+
     def _raise(self) -> None:
         if self.raises:
             raise self.raises.pop(0)
 
     async def read(self, reference: ResultRef, max_bytes: int) -> bytes:
         return self.kept.get(reference.path, b"")[:max_bytes]
+
+    async def close(self) -> None: ...
+
+
+class ScriptedStockroom:
+    """Every content and the results of every task take as much as is said, until they are removed."""
+
+    def __init__(self, quarantine: ScriptedQuarantine, results: ScriptedResults) -> None:
+        self.free_bytes: int | None = 100 << 30
+        self.content_bytes = 10 << 20
+        self.task_bytes = 1 << 20
+        self.contents: set[str] = set()
+        self.tasks: set[int] = set()
+        self._quarantine = quarantine
+        self._results = results
+
+    async def packed(self, sha256: str, form: SampleForm) -> AsyncIterator[bytes]:
+        await settle_loop(2)
+        if sha256 in self._quarantine.removed:
+            raise SampleMissing(sha256)
+        for chunk in (sha256, form.value):
+            yield chunk.encode()
+
+    async def figures(self, at: float) -> StoreFigures:
+        await settle_loop(2)
+        contents, tasks = self.contents - set(self._quarantine.removed), self.tasks - set(self._results.removed)
+        kept = len(contents) * self.content_bytes
+        return StoreFigures(
+            at=at,
+            samples=len(contents),
+            sample_bytes=kept,
+            kept_bytes=kept,
+            results=len(tasks),
+            result_bytes=len(tasks) * self.task_bytes,
+        )
+
+    async def kept_bytes(self, sha256: str) -> int:
+        return self.content_bytes
+
+    async def result_bytes(self, task_id: int) -> int:
+        return self.task_bytes
 
     async def close(self) -> None: ...
 

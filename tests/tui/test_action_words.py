@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 
-from malbox_tui.model.actions import LoggedAction, Submitted
+from malbox_tui.model.actions import LoggedAction, Retained, SampleTaken, Submitted
 from malbox_tui.model.commands import (
     CancelTasks,
     DisableMachines,
@@ -14,6 +14,7 @@ from malbox_tui.model.commands import (
     MarkSample,
     PausePool,
     ProbeMachines,
+    PurgeSample,
     ReloadPlugins,
     RemoveMachines,
     ResizeGroup,
@@ -28,6 +29,7 @@ from malbox_tui.model.commands import (
 )
 from malbox_tui.model.events import ActionTaken, Event, Position
 from malbox_tui.model.machine import MachineSpec
+from malbox_tui.model.upkeep import SampleForm
 from malbox_tui.tui.action_words import action_words
 from malbox_tui.tui.event_words import log_line
 
@@ -44,6 +46,9 @@ SAID: dict[LoggedAction, str] = {
     RemoveMachines(machines=("a", "b")): "removed 2 machines",
     ProbeMachines(machines=("lin-1",)): "probed machine lin-1",
     MarkSample(sha256="a" * 64, note="x", tags=("apt",), untags=("b",)): "marked sample aaaaaaaaaaaa +apt -b with a note",
+    PurgeSample(sha256="a" * 64): "purged sample aaaaaaaaaaaa and 2 tasks",
+    SampleTaken(sha256="a" * 64, form=SampleForm.RAW): "took sample aaaaaaaaaaaa as raw",
+    Retained(samples=1, results=2, size_bytes=3 << 20): "removed 1 sample and 2 tasks' results (3.0 MiB)",
     PausePool(): "paused the pool",
     ResumePool(): "resumed the pool",
     ReloadPlugins(): "read the plugins again",

@@ -26,7 +26,7 @@ from malbox_tui.intake.watching.standing import Standing, Tell
 from malbox_tui.intake.watching.taken import TakenFiles
 from malbox_tui.intake.watching.writers import being_written
 from malbox_tui.model.sample import escape
-from malbox_tui.model.submission import Accepted, Duplicate, Offer, Receipt, SubmissionOptions
+from malbox_tui.model.submission import NOT_KEPT, Accepted, Duplicate, Offer, Receipt, SubmissionOptions
 
 BATCH_FILES = 256
 """How many files are handed in, and put away, together."""
@@ -37,7 +37,7 @@ WRITTEN_AGAIN_S = 0.25
 TRY_AGAIN_S = 30.0
 """After so long what could not be kept or served is tried again."""
 
-_NOT_NOW = frozenset({"store_failed", "nonsense", "unserviceable", "unpacker", "unreadable", "unreadable_folder"})
+_NOT_NOW = NOT_KEPT | frozenset({"nonsense", "unserviceable", "unpacker", "unreadable", "unreadable_folder"})
 """Codes of refusals that are no fault of the file."""
 _MOVING = frozenset({"changed_while_read", "missing"})
 """Codes of refusals of a file that had not settled."""

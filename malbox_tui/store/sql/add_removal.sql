@@ -1,0 +1,1 @@
+INSERT INTO removal (sha256, task_ids) VALUES (?, ?) RETURNING number

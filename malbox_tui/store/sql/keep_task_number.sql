@@ -1,0 +1,1 @@
+UPDATE engine SET last_task_id = max(last_task_id, ?)

@@ -1,0 +1,1 @@
+DELETE FROM sample_name WHERE sha256 = ?

@@ -1,0 +1,1 @@
+DELETE FROM sample WHERE sha256 = ? RETURNING sha256

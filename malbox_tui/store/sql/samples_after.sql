@@ -1,0 +1,1 @@
+SELECT sha256 FROM sample WHERE sha256 > ? ORDER BY sha256 LIMIT ?

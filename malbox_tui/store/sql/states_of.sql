@@ -1,0 +1,1 @@
+SELECT id, state FROM task WHERE sha256 = ? ORDER BY id
