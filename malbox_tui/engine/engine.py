@@ -22,6 +22,7 @@ from malbox_tui.engine.closing import close_all
 from malbox_tui.engine.commands import CommandDesk
 from malbox_tui.engine.driver import Driver
 from malbox_tui.engine.executor import END_MARGIN_S, Executor, GuestSide, Stores
+from malbox_tui.engine.intake_accounts import IntakeAccounts
 from malbox_tui.engine.leases import LeaseKeeper
 from malbox_tui.engine.lifecycle import Lifecycle
 from malbox_tui.engine.machine_care import MachineCare
@@ -41,6 +42,7 @@ from malbox_tui.model.actions import ActionRecord
 from malbox_tui.model.commands import Command, CommandOutcome, ShutdownMode
 from malbox_tui.model.errors import EngineStopped
 from malbox_tui.model.events import Event, Gap, Position
+from malbox_tui.model.intake import IntakePage, IntakeView, LineQuery
 from malbox_tui.model.machine import MachineSpec
 from malbox_tui.model.overview import Overview
 from malbox_tui.model.queries import TaskPage, TaskQuery
@@ -50,6 +52,7 @@ from malbox_tui.ports import (
     ActionBook,
     Clock,
     GuestPlugin,
+    IntakeBook,
     LimitsStore,
     MachineBook,
     Machinery,
@@ -88,6 +91,8 @@ class Adapters:
     """Where the marks in guests are kept for the next start; None: nowhere, and its first reverts are not proven."""
     actions: ActionBook | None = None
     """The log of actions, which the store keeps; None: it can't be read."""
+    intakes: IntakeBook | None = None
+    """The accounts of intakes, which the store keeps; None: they are not kept."""
     owner: str = "operator"
     """Who runs the engine: who acts where nobody is named."""
     free_bytes: Callable[[], int | None] = lambda: None
@@ -191,6 +196,7 @@ class Engine:
             quarantine=adapters.quarantine,
             waiting=self._waiting,
             log=self._actions,
+            accounts=IntakeAccounts(adapters.intakes, adapters.wall, adapters.owner),
             wall=adapters.wall,
             max_sample_bytes=settings.intake.max_sample_bytes,
             settings=settings.analysis,
@@ -344,6 +350,16 @@ class Engine:
         """See `Client`."""
         self._check_alive()
         return () if self._adapters.actions is None else await self._adapters.actions.actions(before, limit)
+
+    async def intakes(self, before: int | None, limit: int) -> Sequence[IntakeView]:
+        """See `Client`."""
+        self._check_alive()
+        return () if self._adapters.intakes is None else await self._adapters.intakes.intakes(before, limit)
+
+    async def intake_lines(self, query: LineQuery) -> IntakePage:
+        """See `Client`."""
+        self._check_alive()
+        return IntakePage(intake=None) if self._adapters.intakes is None else await self._adapters.intakes.intake_lines(query)
 
     # --- private -----------------------------------------------------------------------------------------------------------------
 

@@ -68,11 +68,14 @@ class Doing:
         """`Receipt`."""
         asking.refuse_read_only(request)
         try:
-            name, options = parse_sample_query(request.scope["query_string"])
+            offer, options = parse_sample_query(request.scope["query_string"])
         except MalboxError as exc:
             raise malformed(str(exc)) from exc
         actor, origin = Link.of(request.scope).peer.name, asking.origin_of(request)
-        options = msgspec.structs.replace(options, actor=actor, origin=origin)
+        label = options.intake
+        if label.key:  # nobody writes into another's account
+            label = msgspec.structs.replace(label, key=f"{Link.of(request.scope).peer.uid}/{label.key}")
+        options = msgspec.structs.replace(options, actor=actor, origin=origin, intake=label)
         limit_bytes = self._counter.served.max_sample_bytes()
         asking.refuse_declared(request, limit_bytes, "The sample")
-        return in_json(await Upload(request, self._counter.bounds, limit_bytes).submit(self._counter.client, name, options))
+        return in_json(await Upload(request, self._counter.bounds, limit_bytes).submit(self._counter.client, offer, options))

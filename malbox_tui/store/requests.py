@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from malbox_tui.model.events import EventBody
+from malbox_tui.model.intake import IntakeEntry
 from malbox_tui.model.report import Identification
 from malbox_tui.model.task import Task
 from malbox_tui.ports import Added, Change, ClaimRequest, NewTask
@@ -97,16 +98,28 @@ class Identifying(msgspec.Struct, frozen=True, eq=False):
         return (("kind", self.sha256),)
 
 
-Request = Adding | Claiming | Changing | Renewing | Noting | Identifying
+class Entering(msgspec.Struct, frozen=True, eq=False):
+    """A line for the account of an intake."""
+
+    phase: ClassVar[int] = 6
+    entry: IntakeEntry
+    answer: Answer[None]
+
+    def touched(self) -> tuple[Hashable, ...]:
+        """Nothing that others touch."""
+        return ()
 
 
-PHASES = 6
+Request = Adding | Claiming | Changing | Renewing | Noting | Identifying | Entering
+
+
+PHASES = 7
 
 
 class Segment:
     """Requests of one batch by kind, each with its place in the batch. `by_phase` holds the same lists in the order of the phases."""
 
-    __slots__ = ("adds", "by_phase", "changes", "claims", "identifications", "notes", "renewals")
+    __slots__ = ("adds", "by_phase", "changes", "claims", "entries", "identifications", "notes", "renewals")
 
     def __init__(self) -> None:
         self.adds: list[tuple[int, Adding]] = []
@@ -115,8 +128,9 @@ class Segment:
         self.renewals: list[tuple[int, Renewing]] = []
         self.notes: list[tuple[int, Noting]] = []
         self.identifications: list[tuple[int, Identifying]] = []
+        self.entries: list[tuple[int, Entering]] = []
         self.by_phase: tuple[list[tuple[int, Any]], ...] = (
-            self.adds, self.claims, self.changes, self.renewals, self.notes, self.identifications,
+            self.adds, self.claims, self.changes, self.renewals, self.notes, self.identifications, self.entries,
         )  # fmt: skip
 
 

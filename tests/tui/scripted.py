@@ -21,6 +21,7 @@ from malbox_tui.model.commands import Command, CommandOutcome, ShutdownMode
 from malbox_tui.model.due import Due, TimeLimit
 from malbox_tui.model.errors import MalboxError, StoreError
 from malbox_tui.model.events import Event, EventBody, Gap, Position
+from malbox_tui.model.intake import IntakeLine, IntakePage, IntakeView, LineQuery
 from malbox_tui.model.machine import MachineState, MachineView
 from malbox_tui.model.overview import ConsoleView, GroupView, Overview
 from malbox_tui.model.queries import MAX_ROWS, TaskPage, TaskQuery, TaskRecord, TaskSort, Waiting
@@ -35,7 +36,7 @@ from malbox_tui.model.report import (
     Verdict,
 )
 from malbox_tui.model.sample import Sample, SampleName
-from malbox_tui.model.submission import Accepted, Account, Offer, Receipt, Refused, SubmissionOptions
+from malbox_tui.model.submission import Accepted, Account, Offer, Opened, Receipt, Refused, SubmissionOptions
 from malbox_tui.model.task import EndedBy, Outcome, Task, TaskState
 from malbox_tui.model.worker import WorkerKind, WorkerState, WorkerView
 from malbox_tui.ports import Away, Client, Dropped, Intake
@@ -222,6 +223,7 @@ class ScriptedClient(Client):
         self.offered: list[SampleName] = []
         self.options: list[SubmissionOptions] = []
         self.queries: list[TaskQuery] = []
+        self.accounts: dict[IntakeView, Sequence[IntakeLine]] = {}
         self.answers = asyncio.Event()
         """Cleared: commands are answered when it is set again."""
         self.answers.set()
@@ -279,6 +281,8 @@ class ScriptedClient(Client):
             number = 1000 + len(self.offered)
             if offer.refusal is not None:
                 receipts.append(Refused(offer.name, offer.refusal))
+            elif offer.opened is not None:
+                receipts.append(Opened(offer.name, offer.opened))
             else:
                 receipts.append(Accepted(offer.name, sha256_of(number), 1, number))
             if on_receipt is not None:
@@ -324,6 +328,19 @@ class ScriptedClient(Client):
         if isinstance(found, MalboxError):
             raise found
         return found[:max_bytes]
+
+    async def intakes(self, before: int | None, limit: int) -> Sequence[IntakeView]:
+        """See `Client`: those it was given."""
+        found = [intake for intake in self.accounts if before is None or intake.number < before]
+        return sorted(found, key=lambda intake: -intake.number)[:limit]
+
+    async def intake_lines(self, query: LineQuery) -> IntakePage:
+        """See `Client`: those it was given."""
+        for intake, kept in self.accounts.items():
+            if intake.number == query.intake:
+                lines = [line for line in kept if line.number > query.after and (not query.fates or line.fate in query.fates)]
+                return IntakePage(intake=intake, lines=tuple(lines[: query.limit]), more=len(lines) > query.limit)
+        return IntakePage(intake=None)
 
     async def actions(self, before: int | None, limit: int) -> Sequence[ActionRecord]:
         """See `Client`: nothing was done."""
