@@ -16,6 +16,7 @@ from malbox_tui.model.archive import ArchiveAccount, ArchiveChoice, ArchiveEnd
 from malbox_tui.model.errors import ConfinementUnavailable, RefusedContent
 from malbox_tui.model.sample import SampleName
 from malbox_tui.model.submission import Offer, OpenedArchive, Refusal
+from malbox_tui.model.survey import Survey
 from malbox_tui.ports import ArchiveMember, Dropped, Intake, Unpacker
 
 INSIDE = b"!/"
@@ -38,6 +39,10 @@ class ArchiveIntake:
     def completions(self, text: str, limit: int) -> list[str]:
         """As `Intake.completions`."""
         return self._inner.completions(text, limit)
+
+    def survey(self, paths: Sequence[bytes], *, counts_only: bool = False) -> AsyncIterator[Survey]:
+        """As `Intake.survey`. Whether an archive can be opened shows when it comes in."""
+        return self._inner.survey(paths, counts_only=counts_only)
 
     async def offers(self, paths: Sequence[bytes]) -> AsyncIterator[Offer]:
         """As `Intake.offers`, and one for each thing in an archive."""

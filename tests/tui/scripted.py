@@ -37,6 +37,7 @@ from malbox_tui.model.report import (
 )
 from malbox_tui.model.sample import Sample, SampleName
 from malbox_tui.model.submission import Accepted, Account, Offer, Opened, Receipt, Refused, SubmissionOptions
+from malbox_tui.model.survey import Survey
 from malbox_tui.model.task import EndedBy, Outcome, Task, TaskState
 from malbox_tui.model.worker import WorkerKind, WorkerState, WorkerView
 from malbox_tui.ports import Away, Client, Dropped, Intake
@@ -398,6 +399,7 @@ class ScriptedIntake(Intake):
 
     def __init__(self, *paths: bytes) -> None:
         self.paths = paths
+        self.surveyed: Survey | None = None
 
     def dropped(self, text: str) -> Dropped:
         """A path in each line."""
@@ -410,6 +412,10 @@ class ScriptedIntake(Intake):
         """See `Intake`."""
         known = [path.decode("utf-8", "surrogateescape") for path in sorted(self.paths)]
         return [path for path in known if path.startswith(text)][:limit]
+
+    async def survey(self, paths: Sequence[bytes], *, counts_only: bool = False) -> AsyncIterator[Survey]:
+        """As it was told, or a file for each."""
+        yield self.surveyed or Survey(files=len(paths), done=True)
 
     async def offers(self, paths: Sequence[bytes]) -> AsyncIterator[Offer]:
         """An empty offer for each."""

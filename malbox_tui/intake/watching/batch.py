@@ -17,6 +17,7 @@ from malbox_tui.intake.watching.looking import Found, OpenFolder, Signature, par
 from malbox_tui.model.errors import RefusedContent
 from malbox_tui.model.sample import SampleName
 from malbox_tui.model.submission import Offer, Opened, Receipt, Refusal, Refused
+from malbox_tui.model.survey import Survey
 from malbox_tui.ports import Dropped, Intake
 
 
@@ -74,6 +75,10 @@ class SingleFiles:
     def completions(self, text: str, limit: int) -> list[str]:
         """Nothing is typed here."""
         return []
+
+    async def survey(self, paths: Sequence[bytes], *, counts_only: bool = False) -> AsyncIterator[Survey]:
+        """Nobody asks what would come in here."""
+        yield Survey(done=True)
 
     async def offers(self, paths: Sequence[bytes]) -> AsyncIterator[Offer]:
         """One offer, or none when the file has gone or changed."""
