@@ -448,6 +448,7 @@ def _matches(row: TaskRecord, query: TaskQuery) -> bool:
         and (where.states is None or row.task.state in where.states)
         and (where.sha256_prefix is None or row.sample.sha256.startswith(where.sha256_prefix.lower()))
         and (where.name_contains is None or any(where.name_contains in name.name for name in row.sample.names))
+        and (where.sha256s is None or row.sample.sha256 in where.sha256s)
     )
 
 
