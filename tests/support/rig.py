@@ -253,7 +253,16 @@ def built(
     quarantine, results, limits, wall = ScriptedQuarantine(), ScriptedResults(), ScriptedLimits(), JumpingClock()
     results.files = world.files
     adapters = Adapters(
-        store, quarantine, results, runner, wall, machinery, limits, marks=SimulatedMarks(world), guest_plugins=guest_plugins
+        store,
+        quarantine,
+        results,
+        runner,
+        wall,
+        machinery,
+        limits,
+        marks=SimulatedMarks(world),
+        intakes=store,
+        guest_plugins=guest_plugins,
     )
     engine = Engine(settings, adapters)
     return EngineRig(engine, store, quarantine, results, runner, world, limits, wall)
