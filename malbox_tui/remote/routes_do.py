@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import msgspec
 from starlette.requests import Request
@@ -11,9 +13,9 @@ from starlette.responses import Response
 from malbox_tui.model.commands import Command, CommandOutcome
 from malbox_tui.model.errors import MalboxError
 from malbox_tui.model.sample import visible
-from malbox_tui.model.submission import Receipt
+from malbox_tui.model.submission import Offer, Receipt, Refusal, SubmissionOptions
 from malbox_tui.remote import asking, listing
-from malbox_tui.remote.answers import in_json, malformed
+from malbox_tui.remote.answers import Unanswered, in_json, malformed
 from malbox_tui.remote.bounds import MAX_TEXT_CHARS
 from malbox_tui.remote.link import Link
 from malbox_tui.remote.operations import BODY_PROBLEMS, UPLOAD_PROBLEMS, Operation
@@ -77,5 +79,17 @@ class Doing:
             label = msgspec.structs.replace(label, key=f"{Link.of(request.scope).peer.uid}/{label.key}")
         options = msgspec.structs.replace(options, actor=actor, origin=origin, intake=label)
         limit_bytes = self._counter.served.max_sample_bytes()
-        asking.refuse_declared(request, limit_bytes, "The sample")
+        try:
+            asking.refuse_declared(request, limit_bytes, "The sample")
+        except Unanswered as refused:
+            await self._enter(replace(offer, refusal=Refusal(refused.problem.code, refused.problem.message)), options)
+            raise
         return in_json(await Upload(request, self._counter.bounds, limit_bytes).submit(self._counter.client, offer, options))
+
+    async def _enter(self, offer: Offer, options: SubmissionOptions) -> None:
+        """Have what is not even read in its account, too."""
+
+        async def one() -> AsyncIterator[Offer]:
+            yield offer
+
+        await self._counter.client.submit(one(), options)

@@ -16,6 +16,7 @@ from starlette.types import Message
 from malbox_tui.model.errors import EngineStopped, RefusedContent
 from malbox_tui.model.submission import Offer, Receipt, SubmissionOptions
 from malbox_tui.ports import Client
+from malbox_tui.remote.answers import Unanswered
 from malbox_tui.remote.asking import chunks, too_large, too_slow
 from malbox_tui.remote.bounds import Bounds
 
@@ -54,6 +55,9 @@ class Upload:
                 if total_bytes > self._max_bytes:
                     raise too_large("The sample", self._max_bytes)
                 yield chunk
+        except Unanswered as refused:
+            self._end = refused
+            raise RefusedContent(refused.problem.code, refused.problem.message) from refused
         except Exception as error:
             self._end = error
             raise RefusedContent("cut", "Its content did not come to its end.") from error
