@@ -17,7 +17,7 @@ from malbox_tui.cli.tally import Tally
 from malbox_tui.model.errors import EngineStopped
 from malbox_tui.model.events import Event, Gap, Position, TaskCanceled, TaskCompleted, TaskFailed, TaskTimedOut
 from malbox_tui.model.queries import MAX_ROWS, TaskFilter, TaskPage, TaskQuery, TaskRecord, TaskSort
-from malbox_tui.model.submission import Duplicate, Offer, Receipt, Refused, SubmissionOptions
+from malbox_tui.model.submission import Duplicate, Offer, Opened, Receipt, Refused, SubmissionOptions
 from malbox_tui.model.task import FINAL_STATES, TaskState
 from malbox_tui.ports import Client
 
@@ -45,6 +45,10 @@ class Audience(Protocol):
 
     def refused(self, receipt: Refused) -> None:
         """Something was not taken."""
+        ...
+
+    def opened(self, receipt: Opened) -> None:
+        """Something is an archive, whose members were handed in."""
         ...
 
     def moved_on(self) -> None:
@@ -135,6 +139,8 @@ class AnalysisRun:
         self._tally.received(receipt)
         if isinstance(receipt, Refused):
             self._audience.refused(receipt)
+        elif isinstance(receipt, Opened):
+            self._audience.opened(receipt)
         elif isinstance(receipt, Duplicate):
             self._untold.append(receipt)
         self._news.set()

@@ -29,6 +29,7 @@ from malbox_tui.config.settings import Settings
 from malbox_tui.model.archive import ArchiveChoice
 from malbox_tui.model.commands import ShutdownMode
 from malbox_tui.model.errors import ConfigError, EngineStopped, MalboxError
+from malbox_tui.model.intake import IntakeLabel, Way, title_of
 from malbox_tui.model.submission import Offer, SubmissionOptions
 from malbox_tui.ports import Client, Intake
 
@@ -69,7 +70,8 @@ def analyze(
     for note in configuration.notes:
         tell(sentence(note))
     asked = wishes or Wishes()
-    request = AnalysisRequest(tuple(os.fsencode(path) for path in paths), asked.submission(), asked.archives(), json)
+    raw = tuple(map(os.fsencode, paths))
+    request = AnalysisRequest(raw, asked.submission(IntakeLabel(Way.ANALYZE, title_of(raw))), asked.archives(), json)
     with Interruption() as interruption:
         return Analysis(request, configuration.settings, chosen, interruption).carry_out()
 

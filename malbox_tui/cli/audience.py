@@ -14,10 +14,10 @@ from malbox_tui.cli import table
 from malbox_tui.cli.analysis_run import Audience, Read
 from malbox_tui.cli.output import write_line, write_record
 from malbox_tui.cli.progress import Progress
-from malbox_tui.cli.records import duplicate_record, refused_record, task_record
+from malbox_tui.cli.records import duplicate_record, opened_record, refused_record, task_record
 from malbox_tui.cli.tally import Tally
 from malbox_tui.model.queries import MAX_ROWS, TaskFilter, TaskQuery, TaskRecord, TaskSort
-from malbox_tui.model.submission import Duplicate, Refused
+from malbox_tui.model.submission import Duplicate, Opened, Refused
 
 T = TypeVar("T")
 
@@ -51,6 +51,10 @@ class JsonReporter:
         """See `Audience`."""
         write_record(refused_record(receipt))
 
+    def opened(self, receipt: Opened) -> None:
+        """See `Audience`."""
+        write_record(opened_record(receipt))
+
     def moved_on(self) -> None:
         """See `Audience`."""
         self._progress.moved_on(self._tally)
@@ -75,6 +79,9 @@ class TableReporter:
         """See `Audience`."""
 
     def refused(self, receipt: Refused) -> None:
+        """See `Audience`."""
+
+    def opened(self, receipt: Opened) -> None:
         """See `Audience`."""
 
     def moved_on(self) -> None:

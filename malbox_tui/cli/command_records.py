@@ -48,6 +48,7 @@ def accepted_record(receipt: Accepted) -> Record:
         "task_id": receipt.task_id,
         "name": escape(receipt.name.name),
         "origin": escape(receipt.name.origin),
+        "archive": receipt.name.archive or None,
         "sha256": receipt.sha256,
         "size_bytes": receipt.size_bytes,
     }

@@ -8,7 +8,7 @@ from typing import Any
 
 from cyclopts import App
 
-from malbox_tui.cli import looks, machines, past, pool_orders, sample, samples, submit, task_orders, watches
+from malbox_tui.cli import intakes, looks, machines, past, pool_orders, sample, samples, submit, task_orders, watches
 
 COMMANDS: Mapping[Callable[..., Any], str] = MappingProxyType(
     {
@@ -26,6 +26,7 @@ COMMANDS: Mapping[Callable[..., Any], str] = MappingProxyType(
         pool_orders.resume: "resume [OPTIONS]",
         pool_orders.drain: "drain [OPTIONS]",
         looks.stats: "stats [OPTIONS]",
+        intakes.intake: "intake [OPTIONS] [N]",
         past.events: "events [OPTIONS]",
         past.actions: "actions [OPTIONS]",
     }

@@ -11,7 +11,7 @@ from malbox_tui.cli.text import sentence, timestamp
 from malbox_tui.model.queries import TaskRecord
 from malbox_tui.model.report import PluginRun, ResultRef, Verdict
 from malbox_tui.model.sample import Sample, SampleName, escape, visible
-from malbox_tui.model.submission import Duplicate, Refused
+from malbox_tui.model.submission import Duplicate, Opened, Refused
 from malbox_tui.model.task import ChosenProfile, Task
 from malbox_tui.model.verdict import Summary, summary_of_sample, summary_of_task
 
@@ -69,6 +69,17 @@ def duplicate_record(receipt: Duplicate, original: TaskRecord | None) -> Record:
     }
 
 
+def opened_record(receipt: Opened) -> Record:
+    """An archive whose members were handed in."""
+    return {
+        "record": "opened",
+        **_named(receipt.name),
+        "sha256": receipt.archive.sha256 or None,
+        "size_bytes": receipt.archive.size_bytes,
+        "reason": sentence(receipt.archive.words),
+    }
+
+
 def refused_record(receipt: Refused) -> Record:
     """Something that was not taken, and why."""
     return {
@@ -103,7 +114,7 @@ def sample_record(sample: Sample, tasks: Sequence[Task]) -> Record:
 
 
 def _named(name: SampleName) -> Record:
-    return {"name": escape(name.name), "path": escape(name.origin)}
+    return {"name": escape(name.name), "path": escape(name.origin), "archive": name.archive or None}
 
 
 def _sample(sample: Sample) -> Record:
@@ -112,6 +123,7 @@ def _sample(sample: Sample) -> Record:
         "sha256": sample.sha256,
         "names": _unique(escape(name.name) for name in sample.names),
         "origins": _unique(escape(name.origin) for name in sample.names if name.origin),
+        "archives": _unique(name.archive for name in sample.names if name.archive),
         "size_bytes": sample.size_bytes,
         "kind": visible(identification.kind) if identification is not None else None,
         "mime": _optional(identification.mime) if identification is not None else None,

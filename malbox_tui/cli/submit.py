@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import msgspec
@@ -18,14 +18,15 @@ from malbox_tui.cli.options import FLAG, GlobalOptions
 from malbox_tui.cli.output import OutputClosed, tell, write_line, write_record
 from malbox_tui.cli.paths import is_missing, nothing_there
 from malbox_tui.cli.progress import progress_on_stderr
-from malbox_tui.cli.records import duplicate_record, refused_record
+from malbox_tui.cli.records import duplicate_record, opened_record, refused_record
 from malbox_tui.cli.tally import EXIT_NOT_ALL_COMPLETED, EXIT_NOTHING_ACCEPTED, EXIT_OK, Tally
 from malbox_tui.cli.text import counted, sentence
 from malbox_tui.cli.wishes import Wishes
 from malbox_tui.config.settings import Settings
 from malbox_tui.model.errors import MalboxError
+from malbox_tui.model.intake import IntakeLabel, Way, title_of
 from malbox_tui.model.sample import escape
-from malbox_tui.model.submission import NOT_KEPT, Accepted, Account, Duplicate, Receipt
+from malbox_tui.model.submission import NOT_KEPT, Accepted, Account, Duplicate, Opened, Receipt
 
 
 def submit(
@@ -69,7 +70,7 @@ def submit(
 async def _submit(paths: tuple[bytes, ...], wishes: Wishes, as_json: bool, options: GlobalOptions, settings: Settings) -> int:
     from malbox_tui.runtime import login_name, open_intake
 
-    own = msgspec.structs.replace(wishes.submission(), actor=login_name(), origin=own_origin())
+    own = msgspec.structs.replace(wishes.submission(_label(paths)), actor=login_name(), origin=own_origin())
     printed = _Printed(_write_record if as_json else _write_line)
     async with some_engine(options, settings) as door:
         offers = open_intake(settings, options.folders, wishes.archives()).offers(paths)
@@ -95,7 +96,7 @@ async def _submit_and_wait(
             reporter = JsonReporter(tally, progress, results) if as_json else TableReporter(tally, progress)
             run = AnalysisRun(client, tally, reporter)
             offers = open_intake(settings, options.folders, wishes.archives()).offers(paths)
-            all_final = await run.run(offers, wishes.submission(), None)
+            all_final = await run.run(offers, wishes.submission(_label(paths)), None)
         finally:
             progress.close()
         if not all_final:
@@ -106,6 +107,10 @@ async def _submit_and_wait(
         tell("malbox-tui: There is no file in what was given; nothing was accepted.")
         return EXIT_NOTHING_ACCEPTED
     return tally.exit_code()
+
+
+def _label(paths: Sequence[bytes]) -> IntakeLabel:
+    return IntakeLabel(Way.SUBMIT, title_of(paths))
 
 
 class _Printed:
@@ -129,6 +134,8 @@ def _write_record(receipt: Receipt) -> None:
             write_record(accepted_record(receipt))
         case Duplicate():
             write_record(duplicate_record(receipt, None))
+        case Opened():
+            write_record(opened_record(receipt))
         case _:
             write_record(refused_record(receipt))
 
@@ -140,6 +147,8 @@ def _write_line(receipt: Receipt) -> None:
             write_line(f"task {receipt.task_id}  {name}")
         case Duplicate():
             write_line(f"task {receipt.task_id}  {name} (known: {receipt.state.value.replace('_', ' ')})")
+        case Opened():
+            write_line(f"opened  {name} ({sentence(receipt.archive.words)})")
         case _:
             write_line(f"refused  {name}: {sentence(receipt.refusal.reason)}")
 

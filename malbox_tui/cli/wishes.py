@@ -11,6 +11,7 @@ from cyclopts.validators import Number
 
 from malbox_tui.cli.options import FLAG, enum_value, whole_number
 from malbox_tui.model.archive import ArchiveChoice
+from malbox_tui.model.intake import IntakeLabel
 from malbox_tui.model.profile import AUTO
 from malbox_tui.model.submission import SubmissionOptions
 from malbox_tui.model.task import RequirementClass, RunOptions
@@ -71,8 +72,8 @@ class Wishes:
         """What is to be done with archives."""
         return ArchiveChoice(self.archive is ArchiveUse.MEMBERS, self.password)
 
-    def submission(self) -> SubmissionOptions:
-        """As a submission has them."""
+    def submission(self, intake: IntakeLabel = IntakeLabel()) -> SubmissionOptions:  # noqa: B008 - immutable
+        """As a submission has them; `intake` is what its account says of it."""
         requires = RequirementClass(platform=self.platform, arch=self.arch, tags=tuple(sorted(set(self.tag))), pin=self.machine)
         task_type = self.type or ("dynamic" if requires.asks_for_machine else "static")
         return SubmissionOptions(
@@ -82,6 +83,7 @@ class Wishes:
             again=self.again,
             hold=self.hold,
             stays_static=self.type == "static",
+            intake=intake,
             profile="" if self.profile == AUTO else self.profile,
             run=RunOptions(self.argument, self.memory),
             requires=RequirementClass(task_type, requires.platform, requires.arch, requires.tags, requires.pin),

@@ -9,6 +9,8 @@ import msgspec
 
 from malbox_tui.config.section import LowerCaseName, PlainName, Seconds, SettingsTable
 from malbox_tui.model.archive import ArchiveChoice
+from malbox_tui.model.intake import IntakeLabel, Way
+from malbox_tui.model.sample import visible
 from malbox_tui.model.submission import SubmissionOptions
 from malbox_tui.model.task import RequirementClass
 
@@ -79,6 +81,7 @@ class WatchSettings(SettingsTable, frozen=True, kw_only=True):
             stays_static=self.type == "static",
             actor=f"watch:{self.path}",
             origin="a watched folder",
+            intake=IntakeLabel(Way.WATCH, visible(self.path)),
         )
 
     def archives(self) -> ArchiveChoice:

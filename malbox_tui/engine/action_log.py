@@ -16,7 +16,7 @@ from malbox_tui.model.commands import Command, CommandOutcome
 from malbox_tui.model.errors import StoreError
 from malbox_tui.model.events import ActionTaken
 from malbox_tui.model.queries import MAX_ROWS
-from malbox_tui.model.submission import Accepted, Duplicate, Receipt, SubmissionOptions
+from malbox_tui.model.submission import Accepted, Duplicate, Receipt, Refused, SubmissionOptions
 from malbox_tui.ports import Clock, Store
 
 log = logging.getLogger(__name__)
@@ -134,7 +134,7 @@ class SubmissionLog:
                 self._task_ids.append(receipt.task_id)
         elif isinstance(receipt, Duplicate):
             self._duplicates += 1
-        else:
+        elif isinstance(receipt, Refused):
             self._refused += 1
 
     @property

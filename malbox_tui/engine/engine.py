@@ -24,6 +24,7 @@ from malbox_tui.engine.commands import OPERATOR, CommandDesk
 from malbox_tui.engine.disk_floor import DiskFloor
 from malbox_tui.engine.driver import Driver
 from malbox_tui.engine.executor import Executor
+from malbox_tui.engine.intake_accounts import IntakeAccounts
 from malbox_tui.engine.leases import LeaseKeeper
 from malbox_tui.engine.lifecycle import Lifecycle
 from malbox_tui.engine.machine_care import MachineCare
@@ -47,6 +48,7 @@ from malbox_tui.model.actions import ActionRecord
 from malbox_tui.model.commands import Command, CommandOutcome, ShutdownMode
 from malbox_tui.model.errors import EngineStopped, RefusedCommand
 from malbox_tui.model.events import Event, Gap, Position
+from malbox_tui.model.intake import IntakePage, IntakeView, LineQuery
 from malbox_tui.model.machine import MachineSpec
 from malbox_tui.model.overview import Overview
 from malbox_tui.model.queries import TaskPage, TaskQuery
@@ -57,6 +59,7 @@ from malbox_tui.ports import (
     ActionBook,
     Clock,
     GuestPlugin,
+    IntakeBook,
     LimitsStore,
     MachineBook,
     Machinery,
@@ -102,6 +105,8 @@ class Adapters:
     """Where a pause is kept for the next start; None: nowhere, and that one takes tasks."""
     actions: ActionBook | None = None
     """The log of actions, which the store keeps; None: it can't be read."""
+    intakes: IntakeBook | None = None
+    """The accounts of intakes, which the store keeps; None: they are not kept."""
     owner: str = "operator"
     """Who runs the engine: who acts where nobody is named."""
     upkeep: UpkeepBook | None = None
@@ -215,6 +220,7 @@ class Engine:
             quarantine=adapters.quarantine,
             waiting=self._waiting,
             log=self._actions,
+            accounts=IntakeAccounts(adapters.intakes, adapters.wall, adapters.owner),
             wall=adapters.wall,
             max_sample_bytes=settings.intake.max_sample_bytes,
             settings=settings.analysis,
@@ -388,6 +394,16 @@ class Engine:
         """See `Client`."""
         self._check_alive()
         return () if self._adapters.actions is None else await self._adapters.actions.actions(before, limit)
+
+    async def intakes(self, before: int | None, limit: int) -> Sequence[IntakeView]:
+        """See `Client`."""
+        self._check_alive()
+        return () if self._adapters.intakes is None else await self._adapters.intakes.intakes(before, limit)
+
+    async def intake_lines(self, query: LineQuery) -> IntakePage:
+        """See `Client`."""
+        self._check_alive()
+        return IntakePage(intake=None) if self._adapters.intakes is None else await self._adapters.intakes.intake_lines(query)
 
     async def content(self, sha256: str, form: SampleForm, actor: str = "", origin: str = "") -> AsyncGenerator[bytes, None]:
         """See `Client`."""

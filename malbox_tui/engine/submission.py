@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 
 from malbox_tui.config.settings import AnalysisSettings
 from malbox_tui.engine.action_log import ActionLog
+from malbox_tui.engine.intake_accounts import IntakeAccount, IntakeAccounts
 from malbox_tui.engine.lifecycle import Lifecycle
 from malbox_tui.engine.profiles import Profiles, UnknownProfile
 from malbox_tui.engine.queue import MAX_PRIORITY
@@ -26,6 +28,7 @@ from malbox_tui.model.submission import (
     Account,
     Duplicate,
     Offer,
+    Opened,
     Receipt,
     Refusal,
     Refused,
@@ -49,6 +52,7 @@ class SubmissionDesk:
         quarantine: Quarantine,
         waiting: WaitingRoom,
         log: ActionLog,
+        accounts: IntakeAccounts,
         wall: Clock,
         max_sample_bytes: int,
         settings: AnalysisSettings,
@@ -61,6 +65,7 @@ class SubmissionDesk:
         self._lifecycle = lifecycle
         self._waiting = waiting
         self._log = log
+        self._accounts = accounts
         self._quarantine = quarantine
         self._wall = wall
         self._max_sample_bytes = max_sample_bytes
@@ -86,13 +91,14 @@ class SubmissionDesk:
             unserviceable: Refusal | None = Refusal("nonsense", str(error))
         else:
             unserviceable = self._refusal(options)
+        account = self._accounts.account(options)
         receipts: list[Receipt] = []
         in_hand: list[str] = []
         under_way: deque[tuple[Offer, asyncio.Task[StoredContent | Refusal]]] = deque()
 
         async def take_first() -> None:
             offer, storing = under_way.popleft()
-            receipt = await self._receipt(offer, await storing, options, chosen, in_hand)
+            receipt = await self._receipt(offer, await storing, options, chosen, account, in_hand)
             receipts.append(receipt)
             entry.count(receipt)
             if on_receipt is not None:
@@ -107,6 +113,7 @@ class SubmissionDesk:
                             await take_first()
                     while under_way:
                         await take_first()
+            await account.settle()
         finally:
             for sha256 in in_hand:
                 self._hands.let_go(sha256)
@@ -142,6 +149,8 @@ class SubmissionDesk:
 
     async def _keep(self, offer: Offer, unserviceable: Refusal | None, in_hand: list[str]) -> StoredContent | Refusal:
         if offer.content is None:
+            if offer.opened is not None and _is_sum(offer.opened.sha256):
+                return StoredContent(offer.opened.sha256, offer.opened.size_bytes)
             return offer.refusal or Refusal("no_content", "It has no content.")
         if unserviceable is not None:
             return unserviceable
@@ -163,10 +172,15 @@ class SubmissionDesk:
         kept: StoredContent | Refusal,
         options: SubmissionOptions,
         chosen: ChosenProfile | None,
+        account: IntakeAccount,
         in_hand: list[str],
     ) -> Receipt:
         if isinstance(kept, Refusal):
+            await account.refused(offer, kept)
             return Refused(offer.name, kept)
+        if offer.opened is not None:
+            await account.opened(offer, offer.opened)
+            return Opened(offer.name, offer.opened)
         in_hand.remove(kept.sha256)
         new = NewTask(
             sha256=kept.sha256,
@@ -180,14 +194,22 @@ class SubmissionDesk:
             again=options.again,
             run=options.run,
             profile=chosen,
+            intake=account.head,
         )
         try:
             added = await self._lifecycle.create(new, lambda: self._hands.let_go(kept.sha256))
         except StoreError as error:
-            return Refused(offer.name, Refusal(STORE_FAILED, str(error)))
+            refusal = Refusal(STORE_FAILED, str(error))
+            await account.refused(offer, refusal)
+            return Refused(offer.name, refusal)
         if added.created:
             return Accepted(offer.name, kept.sha256, kept.size_bytes, added.task.id)
         return Duplicate(offer.name, kept.sha256, kept.size_bytes, added.task.id, added.task.state)
+
+
+def _is_sum(text: str) -> bool:
+    """Of an archive in another one, no sum is known."""
+    return not text or re.fullmatch("[0-9a-f]{64}", text) is not None
 
 
 def _asks_of_guest(run: RunOptions) -> str:

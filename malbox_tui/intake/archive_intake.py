@@ -1,11 +1,13 @@
 """Offers of what is in archives, in the place of the archives: the `Intake` over another one.
 
-A member's origin is that of its archive, `!/` and its path there, for each archive around it. An archive that can't be opened is
-offered itself, and beside that it is said why it wasn't opened; one that needs a password, or is empty, is refused.
+A member's origin is that of its archive, `!/` and its path there, for each archive around it, and its name has the sum of the
+outermost one. After the members comes the archive itself, as one that was opened. One that can't be opened is offered itself, and
+beside that it is said why it wasn't opened; one that needs a password, or is empty, is refused.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 
@@ -13,7 +15,8 @@ from malbox_tui.intake.confined.unpacking.signatures import could_be_archive
 from malbox_tui.model.archive import ArchiveAccount, ArchiveChoice, ArchiveEnd
 from malbox_tui.model.errors import ConfinementUnavailable, RefusedContent
 from malbox_tui.model.sample import SampleName
-from malbox_tui.model.submission import Offer, Refusal
+from malbox_tui.model.submission import Offer, OpenedArchive, Refusal
+from malbox_tui.model.survey import Survey
 from malbox_tui.ports import ArchiveMember, Dropped, Intake, Unpacker
 
 INSIDE = b"!/"
@@ -37,6 +40,10 @@ class ArchiveIntake:
         """As `Intake.completions`."""
         return self._inner.completions(text, limit)
 
+    def survey(self, paths: Sequence[bytes], *, counts_only: bool = False) -> AsyncIterator[Survey]:
+        """As `Intake.survey`. Whether an archive can be opened shows when it comes in."""
+        return self._inner.survey(paths, counts_only=counts_only)
+
     async def offers(self, paths: Sequence[bytes]) -> AsyncIterator[Offer]:
         """As `Intake.offers`, and one for each thing in an archive."""
         async for offer in self._inner.offers(paths):
@@ -51,24 +58,58 @@ class ArchiveIntake:
         try:
             if self._unpacker is None:
                 self._unpacker = await self._make_unpacker()
-            async with aclosing(self._unpacker.unpack(content, name.name, self._choice.passwords)) as items:
+            summed = _Summed(content)
+            async with aclosing(self._unpacker.unpack(summed, name.name, self._choice.passwords)) as items:
                 async for item in items:
+                    named = _named(name, item.path, summed.sha256)
                     if isinstance(item, ArchiveMember):
-                        yield Offer(_named(name, item.path), item.content, item.refusal)
+                        yield Offer(named, item.content, item.refusal)
                     elif (said := _said_of(item)) is not None:
-                        yield Offer(_named(name, item.path), refusal=said)
+                        yield Offer(named, refusal=said)
+                    elif item.end is ArchiveEnd.OPENED:
+                        yield Offer(named, opened=summed.opened(item))
         except RefusedContent as exc:
             yield Offer(name, refusal=Refusal(exc.code, exc.reason))
         except ConfinementUnavailable as exc:
             yield Offer(name, refusal=Refusal("unpacker", f"Archives can't be opened here: {exc}"))
 
 
-def _named(archive: SampleName, path: tuple[bytes, ...]) -> SampleName:
+class _Summed:
+    """The content of an archive on its way to the unpacker, which reads all of it before it says anything."""
+
+    def __init__(self, content: AsyncIterator[bytes]) -> None:
+        self._content = content
+        self._sum = hashlib.sha256()
+        self._size_bytes = 0
+
+    @property
+    def sha256(self) -> str:
+        return self._sum.hexdigest()
+
+    def opened(self, account: ArchiveAccount) -> OpenedArchive:
+        words = f"{account.title or 'archive'}: {account.taken} taken" + (
+            f", {account.refused} refused" if account.refused else ""
+        )
+        if account.path:
+            return OpenedArchive(sha256="", size_bytes=0, words=words)
+        return OpenedArchive(sha256=self.sha256, size_bytes=self._size_bytes, words=words)
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        chunk = await anext(self._content)
+        self._sum.update(chunk)
+        self._size_bytes += len(chunk)
+        return chunk
+
+
+def _named(archive: SampleName, path: tuple[bytes, ...], sha256: str) -> SampleName:
     if not path:
         return archive
     last = path[-1].rstrip(b"/")
     name = last.rpartition(b"/")[2] or path[-1]
-    return SampleName(name, INSIDE.join((archive.origin or archive.name, *path)))
+    return SampleName(name, INSIDE.join((archive.origin or archive.name, *path)), sha256)
 
 
 def _said_of(account: ArchiveAccount) -> Refusal | None:

@@ -19,11 +19,15 @@ from pathlib import Path
 
 from malbox_tui.intake import paste
 from malbox_tui.intake.confined.unpacking.signatures import HEAD_BYTES
+from malbox_tui.intake.first_look import first_kind
+from malbox_tui.intake.found import Found
 from malbox_tui.intake.regular_file import RegularFile, link_reason, look_at, refused
+from malbox_tui.intake.surveying import Surveying
 from malbox_tui.intake.threaded import ThreadedSteps
 from malbox_tui.model.errors import RefusedContent
 from malbox_tui.model.sample import SampleName
 from malbox_tui.model.submission import Offer, Refusal
+from malbox_tui.model.survey import Survey
 from malbox_tui.ports import Dropped
 
 _OPEN_FOLDERS = 32
@@ -58,21 +62,40 @@ class FolderIntake:
 
     async def offers(self, paths: Sequence[bytes]) -> AsyncIterator[Offer]:
         """As `Intake.offers`. An offer's open file is closed when its content was read, closed or forgotten."""
-        walk = ThreadedSteps(_Walk(self._max_sample_bytes, self._own_root).offers(tuple(paths)))
+        walk = ThreadedSteps(self._offered(tuple(paths)))
         try:
             async for offer in walk:
                 yield offer
         finally:
             walk.close()
 
+    async def survey(self, paths: Sequence[bytes], *, counts_only: bool = False) -> AsyncIterator[Survey]:
+        """As `Intake.survey`."""
+        walk = _Walk(self._max_sample_bytes, self._own_root, opens=not counts_only)
+        steps = ThreadedSteps(Surveying(walk.found(tuple(paths)), first_kind).steps())
+        try:
+            async for survey in steps:
+                yield survey
+        finally:
+            steps.close()
+
+    def _offered(self, paths: Sequence[bytes]) -> Generator[Offer, None, None]:
+        for found in _Walk(self._max_sample_bytes, self._own_root).found(paths):
+            content = None if found.content is None else ThreadedSteps(found.content)
+            yield Offer(found.name, content, found.refusal, found.head)
+
 
 class _Walk:
-    def __init__(self, max_sample_bytes: int, own_root: bytes | None) -> None:
+    """With `opens` false it looks at names alone: what could be a sample has no content then."""
+
+    def __init__(self, max_sample_bytes: int, own_root: bytes | None, *, opens: bool = True) -> None:
         self._max_sample_bytes = max_sample_bytes
+        self._opens = opens
         self._own = _identity_of(own_root) if own_root is not None else None
         self._stack: list[_Folder] = []
 
-    def offers(self, paths: Sequence[bytes]) -> Generator[Offer, None, None]:
+    def found(self, paths: Sequence[bytes]) -> Generator[Found, None, None]:
+        """Everything, in order."""
         try:
             for path in paths:
                 given = path.rstrip(b"/") or path[:1]
@@ -83,7 +106,7 @@ class _Walk:
             for folder in self._stack:
                 _close(folder)
 
-    def _next_of_deepest(self) -> Iterator[Offer]:
+    def _next_of_deepest(self) -> Iterator[Found]:
         folder = self._stack[-1]
         name = next(folder.names, None)
         if name is None:
@@ -91,19 +114,19 @@ class _Walk:
         else:
             yield from self._visit(name, folder.descriptor, folder.path.rstrip(b"/") + b"/" + name)
 
-    def _visit(self, name: bytes, folder: int | None, path: bytes) -> Iterator[Offer]:
+    def _visit(self, name: bytes, folder: int | None, path: bytes) -> Iterator[Found]:
         label = SampleName(name=_base_name(path), origin=path)
         try:
             if stat.S_ISDIR(look_at(name, folder).st_mode):
                 self._enter(name, folder, path)
                 return
-            content, head = self._opened(name, folder)
+            content, head = self._opened(name, folder) if self._opens else (None, b"")
         except RefusedContent as exc:
-            yield Offer(name=label, refusal=Refusal(exc.code, exc.reason))
+            yield Found(label, refusal=Refusal(exc.code, exc.reason))
         except ValueError:
-            yield Offer(name=label, refusal=Refusal("missing", "No file can have such a name."))
+            yield Found(label, refusal=Refusal("missing", "No file can have such a name."))
         else:
-            yield Offer(name=label, content=ThreadedSteps(content), head=head)
+            yield Found(label, content, head)
 
     def _opened(self, name: bytes, folder: int | None) -> tuple[RegularFile, bytes]:
         content = RegularFile.open(name, folder, self._max_sample_bytes)
@@ -131,7 +154,7 @@ class _Walk:
         if len(self._stack) > _OPEN_FOLDERS:
             _close(self._stack[-1 - _OPEN_FOLDERS])
 
-    def _leave(self) -> Iterator[Offer]:
+    def _leave(self) -> Iterator[Found]:
         done = self._stack.pop()
         try:
             if self._stack and self._stack[-1].descriptor is None:
@@ -140,7 +163,7 @@ class _Walk:
         except RefusedContent as exc:
             while self._stack and self._stack[-1].descriptor is None:
                 lost = self._stack.pop()
-                yield Offer(SampleName(_base_name(lost.path), lost.path), refusal=Refusal(exc.code, exc.reason))
+                yield Found(SampleName(_base_name(lost.path), lost.path), refusal=Refusal(exc.code, exc.reason))
         finally:
             _close(done)
 

@@ -22,8 +22,8 @@ from urllib.parse import unquote_to_bytes
 from malbox_tui.model.sample import visible
 from malbox_tui.ports import Dropped
 
-MAX_PATHS = 5000
-MAX_BYTES = 256 * 1024
+MAX_PATHS = 20_000
+MAX_BYTES = 4 * 1024**2
 SHOWN_CHARACTERS = 72
 LISTED_NAMES = 50_000
 """Names of one folder that completions look at, at most: a folder of millions must not stop the typing."""
@@ -42,6 +42,8 @@ _ANSI_LETTERS = {"a": 7, "b": 8, "e": 27, "E": 27, "f": 12, "n": 10, "r": 13, "t
 _ANY_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _BARE_SPACE = re.compile(r"(?<!\\)[ \t\r\n]+")
 _QUOTED_OR_BARE = re.compile(r"""(["'])(.+?)\1(?=\s|$)|(\S+)""", re.DOTALL)
+_SUM = re.compile(r"(?:sha-?256[:=])?([0-9a-f]{64})", re.IGNORECASE)
+_BETWEEN_SUMS = re.compile(r"[\s,;]+")
 _BEFORE_ROOT = re.compile(r"""\s+(?=["']?/)""")
 
 
@@ -49,15 +51,17 @@ def dropped_paths(text: str, host: str | None = None) -> Dropped:
     """The paths that `text` names, each once, in its order. `host` is how the sentence calls this host, if it has to.
 
     Relative paths begin at the current folder, `~` at a home. A text of more than `MAX_BYTES`, and one that names more than `MAX_PATHS`
-    paths, is refused as a whole.
+    paths, is refused as a whole. Where no reading has all its paths here, that one counts which has the most of them, if all that it
+    names begin at the root or a home; of words that may be anything, none is believed.
     """
     if len(text) > MAX_BYTES or len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
-        return Dropped((), f"More than {MAX_BYTES // 1024} KiB were dropped at once; drop the folder instead of its files.")
+        return Dropped((), f"More than {MAX_BYTES // 1024**2} MiB were dropped at once; drop the folder instead of its files.")
     if not text.strip():
         return Dropped((), "What was dropped is empty.")
     if _bytes(text) is None:  # a surrogate that no byte is
         text = _text(text.encode("utf-8", "surrogatepass"))
     missing, found_before_missing = _first_named(text), 0
+    some = _Some()
     for candidate in _candidates(text):
         if len(candidate) > MAX_PATHS and _existing(candidate[0]) is not None:
             return Dropped((), f"More than {MAX_PATHS:,} paths were dropped at once; drop the folder instead of its files.")
@@ -67,11 +71,44 @@ def dropped_paths(text: str, host: str | None = None) -> Dropped:
             if existing is None:
                 if len(paths) > found_before_missing:
                     missing, found_before_missing = path, len(paths)
+                some.weigh(candidate)
                 break
             paths[existing] = None
         else:
             return Dropped(tuple(paths))
-    return Dropped((), _nothing_there(missing, host or socket.gethostname()))
+    where = host or socket.gethostname()
+    if some.paths:
+        return Dropped(some.paths, _nothing_there(some.missing[0], where, len(some.missing)), missing=some.missing)
+    if sums := _sums(text):
+        return Dropped((), sums=sums)
+    return Dropped((), _nothing_there(missing, where))
+
+
+class _Some:
+    """The reading that has the most of its paths here, of those that name nothing but paths from the root or a home."""
+
+    def __init__(self) -> None:
+        self.paths: tuple[bytes, ...] = ()
+        self.missing: tuple[bytes, ...] = ()
+
+    def weigh(self, candidate: Candidate) -> None:
+        """Whether it is better than those before."""
+        if len(candidate) > MAX_PATHS or not all(path.startswith((b"/", b"~")) for path in candidate):
+            return
+        existing = {path: _existing(path) for path in candidate}
+        paths = tuple(dict.fromkeys(path for path in existing.values() if path is not None))
+        if len(paths) > len(self.paths):
+            self.paths = paths
+            self.missing = tuple(_expanded(path) for path, found in existing.items() if found is None)
+
+
+def _sums(text: str) -> tuple[str, ...]:
+    """SHA-256 sums, when the text names nothing else: one after the other, or a line each with what it is the sum of behind it."""
+    words = _BETWEEN_SUMS.split(text.strip())
+    if not all(map(_SUM.fullmatch, words)):
+        words = [line.strip().split(maxsplit=1)[0] for line in _lines(text)]
+    found = [match[1].lower() for match in map(_SUM.fullmatch, words) if match is not None]
+    return tuple(dict.fromkeys(found)) if len(found) == len(words) <= MAX_PATHS else ()
 
 
 def completions(text: str, limit: int) -> list[str]:
@@ -269,10 +306,11 @@ def _first_named(text: str) -> bytes:
     return _path_of_url(first) or first.encode("utf-8", "surrogateescape")
 
 
-def _nothing_there(missing: bytes, host: str) -> str:
+def _nothing_there(missing: bytes, host: str, count: int = 1) -> str:
     looked_for = visible(_text(missing))
     if len(looked_for) > SHOWN_CHARACTERS:
         half = SHOWN_CHARACTERS // 2
         looked_for = f"{looked_for[:half]}…{looked_for[-half:]}"
     where = visible(host)
-    return f"There is no {looked_for} on {where}. If it is on your own machine, copy it here first: scp FILE {where}:"
+    more = f", nor {count - 1:,} more of what was named" if count > 1 else ""
+    return f"There is no {looked_for} on {where}{more}. If it is on your own machine, copy it here first: scp FILE {where}:"

@@ -26,12 +26,17 @@ class TaskSort(StrEnum):
 
 
 class TaskFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """All given conditions must hold; None asks nothing. `name_contains` is compared with the raw bytes of the names."""
+    """All given conditions must hold; None asks nothing. `name_contains` is compared with the raw bytes of the names.
+
+    `sha256s`: the content is one of these; `archive`: the content came in this archive.
+    """
 
     task_ids: tuple[int, ...] | None = None
     states: frozenset[TaskState] | None = None
     sha256_prefix: str | None = None
     name_contains: bytes | None = None
+    sha256s: tuple[str, ...] | None = None
+    archive: str | None = None
 
 
 class TaskQuery(msgspec.Struct, frozen=True, kw_only=True):

@@ -27,10 +27,14 @@ MAX_TAG_CHARACTERS = 64
 
 
 class SampleName(msgspec.Struct, frozen=True):
-    """A name that a sample came with, its bytes as they were, and where it came from (a path, as bytes; empty: unknown)."""
+    """A name that a sample came with, its bytes as they were, and where it came from (a path, as bytes; empty: unknown).
+
+    `archive` is the SHA-256 of the archive that it was in, the outermost one; empty: it was in none.
+    """
 
     name: bytes
     origin: bytes = b""
+    archive: str = ""
 
 
 class Note(msgspec.Struct, frozen=True):

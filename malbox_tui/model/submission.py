@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from malbox_tui.model.intake import IntakeLabel
 from malbox_tui.model.sample import SampleName
 from malbox_tui.model.task import RequirementClass, RunOptions, TaskState
 
@@ -23,18 +24,28 @@ class Refusal(msgspec.Struct, frozen=True):
     reason: str
 
 
+class OpenedArchive(msgspec.Struct, frozen=True, kw_only=True):
+    """An archive whose members were offered in its place: its content's sum and size (of one in another one: empty and 0, not known),
+    and in words what is in it."""
+
+    sha256: str
+    size_bytes: int
+    words: str
+
+
 @dataclass(frozen=True, slots=True)
 class Offer:
     """One thing that a client found: its name, and either its content in chunks or why it has none.
 
     `content` may end by raising `RefusedContent`, which refuses this offer and no other. `head` is what it begins with, as far as it
-    was looked at.
+    was looked at. `opened` says that it is an archive whose members were offered before it, and that there is no more to take.
     """
 
     name: SampleName
     content: AsyncIterator[bytes] | None = None
     refusal: Refusal | None = None
     head: bytes = b""
+    opened: OpenedArchive | None = None
 
 
 class SubmissionOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,7 +55,8 @@ class SubmissionOptions(msgspec.Struct, frozen=True, kw_only=True):
     `profile`: the name of one; empty: the one for the kind of the content, or else the default, where there are such.
     `stays_static`: where `requires` is of a static task, no profile makes it one that needs a machine.
     `hold` takes tasks that no machine and no worker group could serve now, to wait for one that can; else they are refused.
-    `actor` is who submits (empty: whoever runs the engine), and `origin` from where, as those of a `Command`.
+    `actor` is who submits (empty: whoever runs the engine), and `origin` from where, as those of a `Command`. `intake` is what its
+    account is to say of it.
     """
 
     priority: int = 1
@@ -58,6 +70,7 @@ class SubmissionOptions(msgspec.Struct, frozen=True, kw_only=True):
     profile: str = ""
     actor: str = ""
     origin: str = ""
+    intake: IntakeLabel = IntakeLabel()
 
 
 class Accepted(msgspec.Struct, frozen=True, tag="accepted"):
@@ -86,7 +99,14 @@ class Refused(msgspec.Struct, frozen=True, tag="refused"):
     refusal: Refusal
 
 
-Receipt = Accepted | Duplicate | Refused
+class Opened(msgspec.Struct, frozen=True, tag="opened"):
+    """The offer is an archive: what is in it was offered, and has receipts of its own."""
+
+    name: SampleName
+    archive: OpenedArchive
+
+
+Receipt = Accepted | Duplicate | Opened | Refused
 
 
 @dataclass(frozen=True, slots=True)

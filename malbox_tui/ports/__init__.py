@@ -4,7 +4,7 @@ its contract suite (`tests/contracts/`). They stand in this package, so that all
 Every call may raise `MalboxError`s; which, is said at the call. Cancelling a call leaves what is said there, else nothing.
 """
 
-from malbox_tui.ports.books import ActionBook, LimitsStore, MachineBook, MarkBook, PauseBook
+from malbox_tui.ports.books import ActionBook, IntakeBook, LimitsStore, MachineBook, MarkBook, PauseBook
 from malbox_tui.ports.clock import Clock
 from malbox_tui.ports.doors import Attachment, Away, Client
 from malbox_tui.ports.intake import ArchiveMember, Dropped, Intake, Unpacker
@@ -64,6 +64,7 @@ __all__ = [
     "GuestSession",
     "GuestView",
     "Intake",
+    "IntakeBook",
     "LimitsStore",
     "MachineBook",
     "MachineCapture",

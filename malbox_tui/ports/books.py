@@ -1,11 +1,12 @@
-"""What is changed while the engine runs and outlives it: limits, machines, marks, a pause, and who did what."""
+"""What is changed while the engine runs and outlives it: limits, machines, marks, a pause, who did what, and what came in."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from typing import Protocol
 
 from malbox_tui.model.actions import ActionRecord
+from malbox_tui.model.intake import IntakeEntry, IntakePage, IntakeView, LineQuery
 from malbox_tui.model.machine import MachineSpec
 from malbox_tui.ports.machines import GuestMark
 
@@ -15,6 +16,25 @@ class ActionBook(Protocol):
 
     async def actions(self, before: int | None, limit: int) -> Sequence[ActionRecord]:
         """At most `limit` records with a number below `before` (None: the latest of all), the latest first. Raises `StoreError`."""
+        ...
+
+
+class IntakeBook(Protocol):
+    """The accounts of intakes. A task that `Store.add` is given gets its line in the same commit; other lines are entered here.
+
+    At most `KEPT_LINES` lines and `KEPT_INTAKES` intakes are kept, the latest ones.
+    """
+
+    def enter(self, entry: IntakeEntry) -> Awaitable[None]:
+        """Hand a line over, in order with all that is written; await the answer to know it durable. It raises `StoreError`."""
+        ...
+
+    async def intakes(self, before: int | None, limit: int) -> Sequence[IntakeView]:
+        """At most `limit` intakes with a number below `before` (None: the latest of all), the latest first. Raises `StoreError`."""
+        ...
+
+    async def intake_lines(self, query: LineQuery) -> IntakePage:
+        """An intake and a window of its lines, at most `MAX_ROWS`. Raises `StoreError`."""
         ...
 
 

@@ -9,6 +9,7 @@ from typing import Protocol
 from malbox_tui.model.actions import ActionRecord
 from malbox_tui.model.commands import Command, CommandOutcome
 from malbox_tui.model.events import Event, Gap, Position
+from malbox_tui.model.intake import IntakePage, IntakeView, LineQuery
 from malbox_tui.model.overview import Overview
 from malbox_tui.model.queries import TaskPage, TaskQuery
 from malbox_tui.model.report import ResultRef
@@ -53,6 +54,14 @@ class Client(Protocol):
 
     async def actions(self, before: int | None, limit: int) -> Sequence[ActionRecord]:
         """At most `limit` of what was done, the latest first: those with a number below `before`, or the latest of all (None)."""
+        ...
+
+    async def intakes(self, before: int | None, limit: int) -> Sequence[IntakeView]:
+        """At most `limit` of the intakes, the latest first, as `actions`."""
+        ...
+
+    async def intake_lines(self, query: LineQuery) -> IntakePage:
+        """An intake and a window of its account."""
         ...
 
     def content(self, sha256: str, form: SampleForm, actor: str = "", origin: str = "") -> AsyncGenerator[bytes, None]:

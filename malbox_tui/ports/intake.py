@@ -8,6 +8,7 @@ from typing import Protocol
 
 from malbox_tui.model.archive import ArchiveAccount
 from malbox_tui.model.submission import Offer, Refusal
+from malbox_tui.model.survey import Survey
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +43,16 @@ class Unpacker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """What a text that was dropped or pasted on a terminal names: paths that exist here, or why there are none, in a sentence."""
+    """What a text that was dropped or pasted on a terminal names: paths that exist here, or why there are none, in a sentence.
+
+    `missing` are others that it names beside them and that are not here, which `problem` is about; `sums` SHA-256 sums, if it names
+    no path but these.
+    """
 
     paths: tuple[bytes, ...]
     problem: str = ""
+    missing: tuple[bytes, ...] = ()
+    sums: tuple[str, ...] = ()
 
 
 class Intake(Protocol):
@@ -57,6 +64,11 @@ class Intake(Protocol):
 
     def completions(self, text: str, limit: int) -> list[str]:
         """Paths that begin with `text`, folders with a slash at the end; at most `limit`. Unreadable folders give none."""
+        ...
+
+    def survey(self, paths: Sequence[bytes], *, counts_only: bool = False) -> AsyncIterator[Survey]:
+        """Look at what `offers` would offer: how far that has come, some times a second, the last one done. With `counts_only` nothing
+        is opened, and things are counted alone."""
         ...
 
     def offers(self, paths: Sequence[bytes]) -> AsyncIterator[Offer]:

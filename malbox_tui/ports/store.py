@@ -8,6 +8,7 @@ from typing import Protocol
 import msgspec
 
 from malbox_tui.model.events import Event, EventBody
+from malbox_tui.model.intake import IntakeHead
 from malbox_tui.model.queries import TaskPage, TaskQuery
 from malbox_tui.model.report import Identification
 from malbox_tui.model.sample import SampleName
@@ -32,7 +33,7 @@ class PendingEntry(msgspec.Struct, frozen=True):
 
 
 class NewTask(msgspec.Struct, frozen=True):
-    """A task to add; `name` is None when no new name came with it (a retry)."""
+    """A task to add; `name` is None when no new name came with it (a retry), and so is `intake`: its account gets no line then."""
 
     sha256: str
     size_bytes: int
@@ -46,6 +47,7 @@ class NewTask(msgspec.Struct, frozen=True):
     enforce_timeout: bool = False
     run: RunOptions = RunOptions()
     profile: ChosenProfile | None = None
+    intake: IntakeHead | None = None
 
 
 class Added(msgspec.Struct, frozen=True):

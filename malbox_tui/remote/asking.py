@@ -154,6 +154,12 @@ def bound_ids(task_ids: Sequence[int]) -> None:
         raise malformed(f"At most {MAX_TASK_IDS} tasks are named at once.")
 
 
+def bound_sums(sums: Sequence[str]) -> None:
+    """Refuse more sums than are taken at once. Raises `Unanswered`."""
+    if len(sums) > MAX_TASK_IDS:
+        raise malformed(f"At most {MAX_TASK_IDS} contents are named at once.")
+
+
 def bound_names(machines: Sequence[str]) -> None:
     """Refuse more names of machines than are taken at once. Raises `Unanswered`."""
     if len(machines) > MAX_MACHINES:

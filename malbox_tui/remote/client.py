@@ -18,6 +18,7 @@ from malbox_tui.model.actions import ActionRecord
 from malbox_tui.model.commands import Command, CommandOutcome
 from malbox_tui.model.errors import Disconnected, EngineMismatch, EngineStopped, RefusedCommand
 from malbox_tui.model.events import Event, Gap, Position
+from malbox_tui.model.intake import IntakePage, IntakeView, LineQuery
 from malbox_tui.model.overview import Overview
 from malbox_tui.model.queries import TaskPage, TaskQuery
 from malbox_tui.model.report import ResultRef
@@ -35,6 +36,7 @@ from malbox_tui.remote.protocol import (
     READ_ONLY_HEADER,
     ActionPage,
     Health,
+    IntakeList,
     Order,
     Reading,
 )
@@ -184,6 +186,9 @@ class RemoteClient:
         self, offers: AsyncIterator[Offer], options: SubmissionOptions, on_receipt: Callable[[Receipt], None] | None = None
     ) -> Account:
         """See `Client`. Raises `Disconnected` when the engine can't be reached any more; what was told stays taken."""
+        if not options.intake.key:
+            label = msgspec.structs.replace(options.intake, key=uuid4().hex)
+            options = msgspec.structs.replace(options, intake=label)
         sending = Sending(self._wires, self._headers(), options, self._way.shown, on_receipt)
         try:
             return await self._told(sending.run(offers))
@@ -237,6 +242,17 @@ class RemoteClient:
         """See `Client`. Raises `Disconnected`."""
         figures: StoreFigures = await self._ask("GET", "/v1/store", None, StoreFigures)
         return figures
+
+    async def intakes(self, before: int | None, limit: int) -> Sequence[IntakeView]:
+        """See `Client`. Raises `Disconnected`."""
+        window = f"?limit={limit}" + ("" if before is None else f"&before={before}")
+        page: IntakeList = await self._ask("GET", f"/v1/intakes{window}", None, IntakeList)
+        return page.rows
+
+    async def intake_lines(self, query: LineQuery) -> IntakePage:
+        """See `Client`. Raises `Disconnected`."""
+        page: IntakePage = await self._ask("POST", "/v1/intakes/query", query, IntakePage)
+        return page
 
     async def events(self, after: Position | None) -> AsyncIterator[Event | Gap]:
         """See `Client`."""

@@ -64,6 +64,13 @@ class ActionListing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     limit: Window = 100
 
 
+class IntakeListing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The window of a list of intakes: those with a number below `before`, the latest first."""
+
+    before: Number | None = None
+    limit: Window = 100
+
+
 class ReadListing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How much is read of a result."""
 
@@ -86,6 +93,7 @@ class EventListing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 NOTHING = Parameters(NoListing)
 TASKS = Parameters(TaskListing, lists=frozenset({"id", "state"}), raw=frozenset({"name"}))
 ACTIONS = Parameters(ActionListing)
+INTAKES = Parameters(IntakeListing)
 READING = Parameters(ReadListing)
 CONTENT = Parameters(ContentListing)
 EVENTS = Parameters(EventListing)

@@ -12,8 +12,10 @@
 | `/v1/tasks/{id}/results/{plugin}/{name}` | GET | `max_bytes` | the bytes |
 | `/v1/results/read` | POST | `Reading` | the bytes |
 | `/v1/commands` | POST | `Order` | `CommandOutcome` |
-| `/v1/samples` | POST | name, origin and `SubmissionOptions` as query parameters, the content as body | a `Receipt` |
+| `/v1/samples` | POST | name, origin, `SubmissionOptions` or a refusal as query parameters, the content as body | a `Receipt` |
 | `/v1/actions` | GET | `before`, `limit` | `ActionPage` |
+| `/v1/intakes` | GET | `before`, `limit` | `IntakeList` |
+| `/v1/intakes/query` | POST | `LineQuery` | `IntakePage` |
 | `/v1/events` | GET | `after` (a `Position` as text), `follow` | `StreamLine`s, one JSON object a line, until one side ends |
 
 An error is a `Problem` with a fitting status. Bytes that are no text (names) are percent-encoded in URLs and base64 in JSON. Who asks
@@ -28,6 +30,7 @@ from malbox_tui.model.actions import ActionRecord
 from malbox_tui.model.commands import Action
 from malbox_tui.model.errors import MalboxError
 from malbox_tui.model.events import Event, Position
+from malbox_tui.model.intake import IntakeView
 from malbox_tui.model.overview import Overview
 from malbox_tui.model.report import ResultRef
 
@@ -89,6 +92,13 @@ class ActionPage(msgspec.Struct, frozen=True, kw_only=True):
     """Actions, the latest first; `more` says that there are earlier ones."""
 
     rows: tuple[ActionRecord, ...]
+    more: bool = False
+
+
+class IntakeList(msgspec.Struct, frozen=True, kw_only=True):
+    """Intakes, the latest first; `more` says that there are earlier ones."""
+
+    rows: tuple[IntakeView, ...]
     more: bool = False
 
 

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from malbox_tui.model.errors import EngineStopped, MalboxError
+from malbox_tui.model.intake import IntakePage, LineQuery
 from malbox_tui.model.overview import Overview
 from malbox_tui.model.queries import MAX_ROWS, TaskPage, TaskQuery, TaskRecord
 from malbox_tui.model.sample import visible
@@ -21,7 +22,7 @@ from malbox_tui.remote.event_answer import EventAnswer
 from malbox_tui.remote.metrics import MEDIA_TYPE as METRICS
 from malbox_tui.remote.metrics import metrics_text
 from malbox_tui.remote.operations import BODY_PROBLEMS, Operation
-from malbox_tui.remote.protocol import PROTOCOL, ActionPage, Health, StreamLine, parse_position
+from malbox_tui.remote.protocol import PROTOCOL, ActionPage, Health, IntakeList, StreamLine, parse_position
 from malbox_tui.remote.served import Counter
 
 _TASK_ID = re.compile(r"[1-9][0-9]{0,15}")
@@ -44,6 +45,16 @@ class Looking:
             Operation("POST", "/v1/tasks/query", "The same", self.query, TaskPage, body=TaskQuery, problems=BODY_PROBLEMS),
             Operation("GET", "/v1/tasks/{id}", "One task", self.task, TaskRecord, problems=missing),
             Operation("GET", "/v1/actions", "Who did what", self.actions, ActionPage, parameters=listing.ACTIONS),
+            Operation("GET", "/v1/intakes", "What came in", self.intakes, IntakeList, parameters=listing.INTAKES),
+            Operation(
+                "POST",
+                "/v1/intakes/query",
+                "One intake's account",
+                self.lines,
+                IntakePage,
+                body=LineQuery,
+                problems=BODY_PROBLEMS,
+            ),
             Operation("GET", "/v1/events", "What happens, a line each", self.events, StreamLine, LINES, listing.EVENTS),
         )
 
@@ -90,6 +101,7 @@ class Looking:
         if not 0 <= query.limit <= MAX_ROWS or query.offset < 0:
             raise malformed(f"A window begins at 0 or later and holds at most {MAX_ROWS} tasks.")
         asking.bound_ids(query.where.task_ids or ())
+        asking.bound_sums(query.where.sha256s or ())
         return in_json(await self._counter.client.query(query))
 
     async def task(self, request: Request) -> Response:
@@ -102,6 +114,20 @@ class Looking:
         rows = await self._counter.client.actions(asked.before, asked.limit)
         full = bool(rows) and len(rows) == asked.limit
         return in_json(ActionPage(rows=tuple(rows), more=full and bool(await self._counter.client.actions(rows[-1].number, 1))))
+
+    async def intakes(self, request: Request) -> Response:
+        """`IntakeList`."""
+        asked: listing.IntakeListing = asking.read_query(request, listing.INTAKES)
+        rows = await self._counter.client.intakes(asked.before, asked.limit)
+        full = bool(rows) and len(rows) == asked.limit
+        return in_json(IntakeList(rows=tuple(rows), more=full and bool(await self._counter.client.intakes(rows[-1].number, 1))))
+
+    async def lines(self, request: Request) -> Response:
+        """`IntakePage`."""
+        query: LineQuery = await asking.read_json(request, LineQuery, self._counter.bounds)
+        if not 0 <= query.limit <= MAX_ROWS or query.after < 0:
+            raise malformed(f"A window begins after a number of 0 or more and holds at most {MAX_ROWS} lines.")
+        return in_json(await self._counter.client.intake_lines(query))
 
     async def events(self, request: Request) -> Response:
         """`StreamLine`s."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
+from dataclasses import replace
 from http import HTTPStatus
 
 import msgspec
@@ -13,7 +14,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from malbox_tui.model.errors import MalboxError
-from malbox_tui.model.submission import LOW_DISK, Receipt, Refused
+from malbox_tui.model.submission import LOW_DISK, Offer, Receipt, Refusal, Refused, SubmissionOptions
 from malbox_tui.model.upkeep import StoreFigures
 from malbox_tui.remote import asking, listing
 from malbox_tui.remote.answers import ALWAYS, BYTES, Unanswered, in_json, malformed
@@ -67,17 +68,32 @@ class Samples:
         """`Receipt`. While the disk has too little room, nothing of it is read."""
         asking.refuse_read_only(request)
         try:
-            name, options = parse_sample_query(request.scope["query_string"])
+            offer, options = parse_sample_query(request.scope["query_string"])
         except MalboxError as exc:
             raise malformed(str(exc)) from exc
-        actor, origin = Link.of(request.scope).peer.name, asking.origin_of(request)
-        options = msgspec.structs.replace(options, actor=actor, origin=origin)
+        peer, origin = Link.of(request.scope).peer, asking.origin_of(request)
+        label = options.intake
+        if label.key:  # nobody writes into another's account
+            label = msgspec.structs.replace(label, key=f"{peer.uid}/{label.key}")
+        options = msgspec.structs.replace(options, actor=peer.name, origin=origin, intake=label)
         limit_bytes = self._counter.served.max_sample_bytes()
-        asking.refuse_declared(request, limit_bytes, "The sample")
-        receipt = await Upload(request, self._counter.bounds, limit_bytes).submit(self._counter.client, name, options)
+        try:
+            asking.refuse_declared(request, limit_bytes, "The sample")
+        except Unanswered as refused:
+            await self._enter(replace(offer, refusal=Refusal(refused.problem.code, refused.problem.message)), options)
+            raise
+        receipt = await Upload(request, self._counter.bounds, limit_bytes).submit(self._counter.client, offer, options)
         if isinstance(receipt, Refused) and receipt.refusal.code == LOW_DISK:
             raise Unanswered(HTTPStatus.INSUFFICIENT_STORAGE, LOW_DISK, receipt.refusal.reason, closes=True)
         return in_json(receipt)
+
+    async def _enter(self, offer: Offer, options: SubmissionOptions) -> None:
+        """Have what is not even read in its account, too."""
+
+        async def one() -> AsyncIterator[Offer]:
+            yield offer
+
+        await self._counter.client.submit(one(), options)
 
     async def content(self, request: Request) -> Response:
         """The bytes, as they are read. What keeps the first from coming is told as a `Problem`."""

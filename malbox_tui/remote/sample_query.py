@@ -3,6 +3,10 @@
 `name` and `origin` are bytes, percent-encoded. The others are the fields of `SubmissionOptions`, of its `requires` and of its `run`, by
 their own names, except that each tag is a `tag`, each argument an `argument`, and the pinned machine is `machine`; what is left out has
 its default. Numbers and true or false are written as in JSON.
+
+Of what a client found and can't hand in, the account is told by the same way, without a content: `refused` and `reason` say why,
+`opened` what is in an archive whose members are handed in. Uploads of one `intake` are one account's, which is called `title`;
+`archive` is the SHA-256 of the archive that a member was in.
 """
 
 from __future__ import annotations
@@ -13,15 +17,20 @@ from urllib.parse import quote_from_bytes, unquote_to_bytes
 import msgspec
 
 from malbox_tui.model.errors import MalboxError
+from malbox_tui.model.intake import IntakeLabel, Way
 from malbox_tui.model.sample import SampleName
-from malbox_tui.model.submission import SubmissionOptions
+from malbox_tui.model.submission import Offer, OpenedArchive, Refusal, SubmissionOptions
 from malbox_tui.model.task import RequirementClass, RunOptions
 
 MAX_NAME_BYTES = 4096
 """A name or an origin that is longer is refused (PATH_MAX of Linux)."""
+MOST_WORD_CHARACTERS = 2000
+"""Longer sentences for an account are cut."""
 
 Argument = Annotated[str, msgspec.Meta(max_length=4096)]
 Word = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+Words = Annotated[str, msgspec.Meta(max_length=MOST_WORD_CHARACTERS)]
+Sum = Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{64})?$")]
 
 
 _LEFT_OUT = RequirementClass().task_type
@@ -45,6 +54,23 @@ class SampleQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     argument: Annotated[tuple[Argument, ...], msgspec.Meta(max_length=100)] = ()
     memory_dump: bool = False
     profile: Annotated[str, msgspec.Meta(max_length=200)] = ""
+    way: Way = Way.API
+    title: Words = ""
+    intake: Annotated[str, msgspec.Meta(max_length=200)] = ""
+    archive: Sum = ""
+    refused: Annotated[str, msgspec.Meta(max_length=200)] = ""
+    reason: Words = ""
+    opened: Words = ""
+    sha256: Sum = ""
+    size_bytes: Annotated[int, msgspec.Meta(ge=0, lt=2**53)] = 0
+
+    def found(self) -> tuple[Refusal | None, OpenedArchive | None]:
+        """What there is to say instead of a content: that it was refused, or that it is an opened archive; neither: it has one."""
+        if self.refused:
+            return Refusal(self.refused, self.reason), None
+        if self.opened:
+            return None, OpenedArchive(sha256=self.sha256, size_bytes=self.size_bytes, words=self.opened)
+        return None, None
 
     def options(self) -> SubmissionOptions:
         """The same as an engine takes it."""
@@ -65,6 +91,7 @@ class SampleQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             stays_static=self.task_type == _LEFT_OUT,
             run=RunOptions(self.argument, self.memory_dump),
             profile=self.profile,
+            intake=IntakeLabel(self.way, self.title, self.intake),
         )
 
 
@@ -72,9 +99,10 @@ _DEFAULTS = SampleQuery()
 _LISTS = ("tag", "avoid", "argument")
 
 
-def sample_query(name: SampleName, options: SubmissionOptions) -> str:
-    """The query for a sample, without the question mark."""
-    requires = options.requires
+def sample_query(offer: Offer, options: SubmissionOptions) -> str:
+    """The query for a sample, without the question mark. Of what is too long, the end is told."""
+    name, requires, label = offer.name, options.requires, options.intake
+    refusal, opened = offer.refusal, offer.opened
     asked = SampleQuery(
         priority=options.priority,
         timeout_s=options.timeout_s,
@@ -90,8 +118,17 @@ def sample_query(name: SampleName, options: SubmissionOptions) -> str:
         argument=options.run.arguments,
         memory_dump=options.run.memory_dump,
         profile=options.profile,
+        way=label.way,
+        title=_cut(label.title),
+        intake=label.key,
+        archive=name.archive,
+        refused="" if refusal is None else refusal.code,
+        reason="" if refusal is None else _cut(refusal.reason),
+        opened="" if opened is None else _cut(opened.words),
+        sha256="" if opened is None else opened.sha256,
+        size_bytes=0 if opened is None else opened.size_bytes,
     )
-    pairs = [("name", name.name), *([("origin", name.origin)] if name.origin else [])]
+    pairs = [("name", name.name[-MAX_NAME_BYTES:]), *([("origin", name.origin[-MAX_NAME_BYTES:])] if name.origin else [])]
     for field in SampleQuery.__struct_fields__:
         value = getattr(asked, field)
         if value != getattr(_DEFAULTS, field):
@@ -99,8 +136,11 @@ def sample_query(name: SampleName, options: SubmissionOptions) -> str:
     return "&".join(f"{field}={quote_from_bytes(value, safe='')}" for field, value in pairs)
 
 
-def parse_sample_query(query: bytes) -> tuple[SampleName, SubmissionOptions]:
-    """What `sample_query` wrote, from the bytes after the question mark. Raises `MalboxError` when it is malformed."""
+def parse_sample_query(query: bytes) -> tuple[Offer, SubmissionOptions]:
+    """The offer, without its content, and what is asked of it: what `sample_query` wrote, from the bytes after the question mark.
+
+    Raises `MalboxError` when it is malformed.
+    """
     parts: dict[str, bytes] = {}
     texts: dict[str, str | list[str]] = {}
     for field, value in query_pairs(query):
@@ -120,7 +160,9 @@ def parse_sample_query(query: bytes) -> tuple[SampleName, SubmissionOptions]:
         asked = msgspec.convert(texts, SampleQuery, strict=False)
     except msgspec.ValidationError as exc:
         raise MalboxError(f"The query is malformed: {exc}") from exc
-    return SampleName(parts["name"], parts.get("origin", b"")), asked.options()
+    refusal, opened = asked.found()
+    name = SampleName(parts["name"], parts.get("origin", b""), asked.archive)
+    return Offer(name, refusal=refusal, opened=opened), asked.options()
 
 
 def query_pairs(query: bytes) -> list[tuple[str, bytes]]:
@@ -135,6 +177,10 @@ def query_pairs(query: bytes) -> list[tuple[str, bytes]]:
         except UnicodeDecodeError as exc:
             raise MalboxError("The name of a parameter is no ASCII text.") from exc
     return pairs
+
+
+def _cut(words: str) -> str:
+    return words[:MOST_WORD_CHARACTERS].encode("utf-8", "replace").decode()
 
 
 def _written(value: object) -> bytes:

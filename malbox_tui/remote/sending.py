@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from malbox_tui.model.errors import MalboxError, RefusedContent
 from malbox_tui.model.submission import NOT_KEPT, Account, Offer, Receipt, Refusal, Refused, SubmissionOptions
@@ -81,11 +81,12 @@ class Sending:
                 self.on_receipt(receipt)
 
     async def _send(self, offer: Offer) -> Receipt:
-        if offer.refusal is not None or offer.content is None:
-            return Refused(offer.name, offer.refusal or Refusal("empty", "It has no content."))
-        target = f"/v1/samples?{sample_query(offer.name, self.options)}"
+        if offer.content is None and offer.refusal is None and offer.opened is None:
+            offer = replace(offer, refusal=Refusal("no_content", "It has no content."))
+        target = f"/v1/samples?{sample_query(offer, self.options)}"
         began = asyncio.Event()
-        request = Request("POST", target, self.headers, _noticed(offer.content, began))
+        content = b"" if offer.content is None else _noticed(offer.content, began)
+        request = Request("POST", target, self.headers, content)
         try:
             answer = await self._upload(request)
         except RefusedContent as refused:

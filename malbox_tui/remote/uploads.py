@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 from starlette.requests import Request
 from starlette.types import Message
 
 from malbox_tui.model.errors import EngineStopped, RefusedContent
-from malbox_tui.model.sample import SampleName
 from malbox_tui.model.submission import Offer, Receipt, SubmissionOptions
 from malbox_tui.ports import Client
+from malbox_tui.remote.answers import Unanswered
 from malbox_tui.remote.asking import chunks, too_large, too_slow
 from malbox_tui.remote.bounds import Bounds
 
@@ -32,17 +33,19 @@ class Upload:
         self._waited_s = 0.0
         self._came_bytes = 0
 
-    async def submit(self, client: Client, name: SampleName, options: SubmissionOptions) -> Receipt:
-        """Hand it over and return the receipt. Raises `Unanswered`, `ConnectionGone`; nothing is kept then."""
-        account = await client.submit(self._offer(name), options)
+    async def submit(self, client: Client, offer: Offer, options: SubmissionOptions) -> Receipt:
+        """Hand it over with the content, if it is to have one, and return the receipt. Raises `Unanswered`, `ConnectionGone`; nothing
+        is kept then."""
+        account = await client.submit(self._offer(offer), options)
         if self._end is not None:
             raise self._end
         if not account.receipts:
             raise EngineStopped
         return account.receipts[0]
 
-    async def _offer(self, name: SampleName) -> AsyncIterator[Offer]:
-        yield Offer(name, self._content())
+    async def _offer(self, offer: Offer) -> AsyncIterator[Offer]:
+        has_content = offer.refusal is None and offer.opened is None
+        yield replace(offer, content=self._content()) if has_content else offer
 
     async def _content(self) -> AsyncIterator[bytes]:
         total_bytes = 0
@@ -52,6 +55,9 @@ class Upload:
                 if total_bytes > self._max_bytes:
                     raise too_large("The sample", self._max_bytes)
                 yield chunk
+        except Unanswered as refused:
+            self._end = refused
+            raise RefusedContent(refused.problem.code, refused.problem.message) from refused
         except Exception as error:
             self._end = error
             raise RefusedContent("cut", "Its content did not come to its end.") from error

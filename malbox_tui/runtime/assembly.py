@@ -22,6 +22,7 @@ from malbox_tui.intake.folder_walk import FolderIntake
 from malbox_tui.model.actions import ActionRecord
 from malbox_tui.model.archive import OPEN_ALL, ArchiveChoice
 from malbox_tui.model.events import Event, EventBody
+from malbox_tui.model.intake import IntakePage, IntakeView, LineQuery
 from malbox_tui.model.queries import TaskPage, TaskQuery
 from malbox_tui.model.report import ResultRef
 from malbox_tui.model.task import TaskState
@@ -49,6 +50,14 @@ class TaskReader(Protocol):
 
     async def actions(self, before: int | None, limit: int) -> Sequence[ActionRecord]:
         """See `ActionBook`."""
+        ...
+
+    async def intakes(self, before: int | None, limit: int) -> Sequence[IntakeView]:
+        """See `IntakeBook`."""
+        ...
+
+    async def intake_lines(self, query: LineQuery) -> IntakePage:
+        """See `IntakeBook`."""
         ...
 
     async def tasks(self, query: TaskQuery, clock: float) -> TaskPage:
@@ -134,6 +143,7 @@ def build_engine(
         Adapters(
             store=store,
             actions=store,
+            intakes=store,
             owner=login_name(),
             quarantine=CartQuarantine(folders.quarantine),
             upkeep=SqliteUpkeep(store, folders.store),

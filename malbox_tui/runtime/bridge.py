@@ -17,6 +17,7 @@ from malbox_tui.model.actions import ActionRecord
 from malbox_tui.model.commands import Command, CommandOutcome
 from malbox_tui.model.errors import EngineStopped
 from malbox_tui.model.events import Event, Gap, Position
+from malbox_tui.model.intake import IntakePage, IntakeView, LineQuery
 from malbox_tui.model.overview import Overview
 from malbox_tui.model.queries import TaskPage, TaskQuery
 from malbox_tui.model.report import ResultRef
@@ -105,6 +106,14 @@ class BridgedClient:
     async def figures(self) -> StoreFigures:
         """See `Client`."""
         return await self._cross(self._inner.figures)
+
+    async def intakes(self, before: int | None, limit: int) -> Sequence[IntakeView]:
+        """See `Client`."""
+        return await self._cross(lambda: self._inner.intakes(before, limit))
+
+    async def intake_lines(self, query: LineQuery) -> IntakePage:
+        """See `Client`."""
+        return await self._cross(lambda: self._inner.intake_lines(query))
 
     async def _cross(self, make: Callable[[], Coroutine[Any, Any, T]]) -> T:
         answer = self._engine.start(make)

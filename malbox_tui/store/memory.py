@@ -7,12 +7,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
+from typing import Any
 
 import msgspec
 
 from malbox_tui.model.actions import ActionRecord
 from malbox_tui.model.errors import SampleInUse, StoreError
 from malbox_tui.model.events import ActionTaken, Event, EventBody, Position, ResultsRemoved, SampleMarked
+from malbox_tui.model.intake import KEPT_INTAKES, KEPT_LINES, Fate, IntakeEntry, IntakeLine, IntakePage, IntakeView, LineQuery
 from malbox_tui.model.queries import MAX_ROWS, TaskFilter, TaskPage, TaskQuery, TaskRecord, TaskSort
 from malbox_tui.model.report import Identification
 from malbox_tui.model.sample import Sample
@@ -20,11 +22,24 @@ from malbox_tui.model.task import Task, TaskState
 from malbox_tui.ports import Added, Change, ClaimRequest, NewTask, PendingEntry, Removal, StoreIdentity
 from malbox_tui.store import rules
 from malbox_tui.store.answers import Answer
-from malbox_tui.store.requests import Adding, Changing, Claiming, Closing, Identifying, Noting, Removing, Renewing, Request
+from malbox_tui.store.requests import (
+    Adding,
+    Changing,
+    Claiming,
+    Closing,
+    Entering,
+    Identifying,
+    Noting,
+    Removing,
+    Renewing,
+    Request,
+)
 
 
 class MemoryStore:
-    """A `Store` and its `ActionBook` in memory. `engine_id` is given, so that a simulation is the same at every run."""
+    """A `Store`, its `ActionBook` and its `IntakeBook` in memory.
+
+    `engine_id` is given, so that a simulation is the same at every run."""
 
     def __init__(self, engine_id: str = "memory") -> None:
         self._engine_id = engine_id
@@ -33,6 +48,10 @@ class MemoryStore:
         self._samples: dict[str, Sample] = {}
         self._events: list[Event] = []
         self._actions: list[ActionRecord] = []
+        self._intakes: dict[str, IntakeView] = {}
+        """By key, in the order of their numbers."""
+        self._lines: list[tuple[int, IntakeLine]] = []
+        """Each with the number of its intake, in the order of their own."""
         self._task_ids_of: dict[str, list[int]] = {}
         self._task_id_of_token: dict[str, int] = {}
         self._last_task_id = 0
@@ -134,6 +153,29 @@ class MemoryStore:
         found = [record for record in reversed(self._actions) if before is None or record.number < before]
         return found[: max(0, limit)]
 
+    def enter(self, entry: IntakeEntry) -> Awaitable[None]:
+        """As `IntakeBook.enter`."""
+        request = Entering(entry, Answer("a line of the intake of %s", entry.head.actor))
+        self.hand_over(request)
+        return request.answer
+
+    async def intakes(self, before: int | None, limit: int) -> Sequence[IntakeView]:
+        """As `IntakeBook.intakes`."""
+        self._check_open()
+        found = [view for view in reversed(self._intakes.values()) if before is None or view.number < before]
+        return found[: max(0, limit)]
+
+    async def intake_lines(self, query: LineQuery) -> IntakePage:
+        """As `IntakeBook.intake_lines`."""
+        self._check_open()
+        intake = next((view for view in self._intakes.values() if view.number == query.intake), None)
+        limit = max(0, min(query.limit, MAX_ROWS))
+        lines = [line for number, line in self._lines if number == query.intake and line.number > query.after]
+        lines = [line for line in lines if query.fates is None or line.fate in query.fates]
+        if intake is None:
+            return IntakePage(intake=None)
+        return IntakePage(intake=intake, lines=tuple(lines[:limit]), more=len(lines) > limit)
+
     # --- committing ---
 
     def hand_over(self, request: Request) -> None:
@@ -187,6 +229,9 @@ class MemoryStore:
             case Closing():
                 self.removals.pop(request.number, None)
                 return partial(request.answer.give, None)
+            case Entering():
+                self._enter(request.entry)
+                return partial(request.answer.give, None)
 
     def _tell(self, at: float, news: EventBody) -> None:
         number = len(self._events) + 1
@@ -212,14 +257,33 @@ class MemoryStore:
         sample = self._keep_sample(new)
         standing = rules.task_to_join(new, self._latest(new.sha256, live=True), self._latest(new.sha256, live=False))
         if standing is not None:
-            return partial(request.answer.give, Added(standing, created=False))
+            return self._added(request, Added(standing, created=False))
         self._last_task_id += 1
         task = rules.created(new, self._last_task_id)
         self._put(task)
         self._task_ids_of.setdefault(new.sha256, []).append(task.id)
         name = new.name or next(iter(sample.names), None)
         self._tell(new.at, rules.news_of_creation(task, name.name if name is not None else b""))
-        return partial(request.answer.give, Added(task, created=True))
+        return self._added(request, Added(task, created=True))
+
+    def _added(self, request: Adding, added: Added) -> Callable[[], None]:
+        if (entry := rules.entry_of(request.new, added)) is not None:
+            self._enter(entry)
+        return partial(request.answer.give, added)
+
+    def _enter(self, entry: IntakeEntry) -> None:
+        head, line = entry.head, entry.line
+        latest = next(reversed(self._intakes.values()), None)
+        number = 1 if latest is None else latest.number + 1
+        view = self._intakes.get(head.key) or IntakeView(number=number, head=head, latest_at=line.at)
+        counted = _COUNTS[line.fate]
+        changes: dict[str, Any] = {counted: getattr(view, counted) + 1, "latest_at": line.at}
+        self._intakes[head.key] = msgspec.structs.replace(view, **changes)
+        last = self._lines[-1][1].number if self._lines else 0
+        self._lines.append((view.number, msgspec.structs.replace(line, number=last + 1)))
+        del self._lines[: max(0, len(self._lines) - KEPT_LINES)]
+        while len(self._intakes) > KEPT_INTAKES:
+            del self._intakes[next(iter(self._intakes))]
 
     def _keep_sample(self, new: NewTask) -> Sample:
         sample = self._samples.get(new.sha256)
@@ -316,13 +380,21 @@ class MemoryStore:
         if self._on_commit is None:
             raise StoreError("The store is not open.")
 
+    def _was_in(self, sha256: str, archive: str) -> bool:
+        return bool(archive) and any(name.archive == archive for name in self._samples[sha256].names)
+
     def _matches(self, task: Task, where: TaskFilter) -> bool:
         return (
             (where.task_ids is None or task.id in where.task_ids)
             and (where.states is None or task.state in where.states)
             and (where.sha256_prefix is None or task.sha256.startswith(where.sha256_prefix.lower()))
             and (where.name_contains is None or any(where.name_contains in n.name for n in self._samples[task.sha256].names))
+            and (where.sha256s is None or task.sha256 in {sha256.lower() for sha256 in where.sha256s})
+            and (where.archive is None or self._was_in(task.sha256, where.archive.lower()))
         )
+
+
+_COUNTS = {Fate.ACCEPTED: "accepted", Fate.DUPLICATE: "duplicates", Fate.OPENED: "opened", Fate.REFUSED: "refused"}
 
 
 def _by_queue(task: Task) -> tuple[float, ...]:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from malbox_tui.model.events import EventBody
+from malbox_tui.model.intake import IntakeEntry
 from malbox_tui.model.report import Identification
 from malbox_tui.model.task import Task
 from malbox_tui.model.upkeep import Cause
@@ -125,16 +126,39 @@ class Closing(msgspec.Struct, frozen=True, eq=False):
         return ()
 
 
-Request = Adding | Claiming | Changing | Renewing | Noting | Identifying | Removing | Closing
+class Entering(msgspec.Struct, frozen=True, eq=False):
+    """A line for the account of an intake."""
+
+    phase: ClassVar[int] = 8
+    entry: IntakeEntry
+    answer: Answer[None]
+
+    def touched(self) -> tuple[Hashable, ...]:
+        """Nothing that others touch."""
+        return ()
 
 
-PHASES = 8
+Request = Adding | Claiming | Changing | Renewing | Noting | Identifying | Removing | Closing | Entering
+
+
+PHASES = 9
 
 
 class Segment:
     """Requests of one batch by kind, each with its place in the batch. `by_phase` holds the same lists in the order of the phases."""
 
-    __slots__ = ("adds", "by_phase", "changes", "claims", "closings", "identifications", "notes", "removals", "renewals")
+    __slots__ = (
+        "adds",
+        "by_phase",
+        "changes",
+        "claims",
+        "closings",
+        "entries",
+        "identifications",
+        "notes",
+        "removals",
+        "renewals",
+    )
 
     def __init__(self) -> None:
         self.adds: list[tuple[int, Adding]] = []
@@ -145,9 +169,10 @@ class Segment:
         self.identifications: list[tuple[int, Identifying]] = []
         self.removals: list[tuple[int, Removing]] = []
         self.closings: list[tuple[int, Closing]] = []
+        self.entries: list[tuple[int, Entering]] = []
         self.by_phase: tuple[list[tuple[int, Any]], ...] = (
             self.adds, self.claims, self.changes, self.renewals, self.notes, self.identifications,
-            self.removals, self.closings,
+            self.removals, self.closings, self.entries,
         )  # fmt: skip
 
 

@@ -43,7 +43,7 @@ _body = msgspec.json.Decoder(EventBody).decode
 _identification = msgspec.json.Decoder(Identification).decode
 notes_of = msgspec.json.Decoder(tuple[Note, ...]).decode
 tags_of = msgspec.json.Decoder(tuple[str, ...]).decode
-_names = msgspec.json.Decoder(list[tuple[int, str, str]]).decode
+_names = msgspec.json.Decoder(list[tuple[int, str, str, str]]).decode
 _ids = msgspec.json.Decoder(list[int]).decode
 _action = msgspec.json.Decoder(LoggedAction).decode
 _done_to = msgspec.json.Decoder(tuple[int, ...]).decode
@@ -173,6 +173,11 @@ def task_of(row: Row) -> Task:
     )
 
 
+def row_of_name(sha256: str, name: SampleName) -> tuple[Any, ...]:
+    """The values of a row of `add_names`."""
+    return sha256, name.name, name.origin, name.archive
+
+
 def record_of(row: Row) -> TaskRecord:
     """The task and its sample in a row of `tasks`, the total left out."""
     task = task_of(row)
@@ -183,7 +188,10 @@ def record_of(row: Row) -> TaskRecord:
             sha256=task.sha256,
             size_bytes=size_bytes,
             first_seen_at=first_seen_at,
-            names=tuple(SampleName(bytes.fromhex(name), bytes.fromhex(origin)) for _, name, origin in sorted(_names(names))),
+            names=tuple(
+                SampleName(bytes.fromhex(name), bytes.fromhex(origin), archive)
+                for _, name, origin, archive in sorted(_names(names))
+            ),
             identification=_optional(_identification, identification),
             notes=() if notes == "[]" else notes_of(notes),
             tags=() if tags == "[]" else tags_of(tags),

@@ -9,10 +9,11 @@ from operator import attrgetter
 from malbox_tui.model.actions import ActionRecord
 from malbox_tui.model.errors import LeaseLost, StaleTask
 from malbox_tui.model.events import ActionTaken, SampleMarked, SampleRemoved, TaskCreated, TaskStarting
+from malbox_tui.model.intake import Fate, IntakeEntry, IntakeLine
 from malbox_tui.model.sample import Marks, Note, escape, marks_after
 from malbox_tui.model.task import Task, TaskState, claimed
 from malbox_tui.model.upkeep import Cause
-from malbox_tui.ports import Change, ClaimRequest, NewTask
+from malbox_tui.ports import Added, Change, ClaimRequest, NewTask
 
 _FIXED = ("id", "sha256", "retry_of", "created_at")
 """What no change of a task alters."""
@@ -57,6 +58,21 @@ def news_of_creation(task: Task, name: bytes) -> TaskCreated:
         name=escape(name),
         retry_of=task.retry_of,
     )
+
+
+def entry_of(new: NewTask, added: Added) -> IntakeEntry | None:
+    """The line of a content that came to the store; None: it belongs to no intake."""
+    if new.intake is None or new.name is None:
+        return None
+    line = IntakeLine(
+        fate=Fate.ACCEPTED if added.created else Fate.DUPLICATE,
+        name=new.name,
+        at=new.at,
+        sha256=new.sha256,
+        size_bytes=new.size_bytes,
+        task_id=added.task.id,
+    )
+    return IntakeEntry(new.intake, line)
 
 
 def claimed_by(task: Task, claim: ClaimRequest) -> Task:

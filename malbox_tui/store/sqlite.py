@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from malbox_tui.model.actions import ActionRecord
 from malbox_tui.model.errors import StoreError
 from malbox_tui.model.events import Event, EventBody
+from malbox_tui.model.intake import IntakeEntry, IntakePage, IntakeView, LineQuery
 from malbox_tui.model.queries import TaskPage, TaskQuery
 from malbox_tui.model.report import Identification
 from malbox_tui.model.task import Task
@@ -25,7 +26,7 @@ from malbox_tui.store import rules
 from malbox_tui.store.answers import Answer
 from malbox_tui.store.failures import store_error
 from malbox_tui.store.migrations import migrate
-from malbox_tui.store.requests import Adding, Changing, Claiming, Identifying, Noting, Renewing, Request
+from malbox_tui.store.requests import Adding, Changing, Claiming, Entering, Identifying, Noting, Renewing, Request
 from malbox_tui.store.sqlite_connection import BUSY_TIMEOUT_MS, Connection, connect_to_write
 from malbox_tui.store.sqlite_reader import SqliteReader
 from malbox_tui.store.sqlite_writer import SqliteWriter
@@ -55,8 +56,9 @@ class Spawn(Protocol):
 
 
 class SqliteStore:
-    """A `Store`, and its `ActionBook`, in the file `path`, whose folder must exist. `spawn` starts its writer, which ends with `close`.
+    """A `Store`, its `ActionBook` and its `IntakeBook`, in the file `path`, whose folder must exist.
 
+    `spawn` starts its writer, which ends with `close`.
     At `open` the oldest events are dropped until `kept_events` (at least 1) are left.
     """
 
@@ -160,6 +162,20 @@ class SqliteStore:
     async def actions(self, before: int | None, limit: int) -> Sequence[ActionRecord]:
         """As `ActionBook.actions`."""
         return await self._reader.actions(before, limit)
+
+    def enter(self, entry: IntakeEntry) -> Awaitable[None]:
+        """As `IntakeBook.enter`."""
+        request = Entering(entry, Answer("a line of the intake of %s", entry.head.actor))
+        self.hand_over(request)
+        return request.answer
+
+    async def intakes(self, before: int | None, limit: int) -> Sequence[IntakeView]:
+        """As `IntakeBook.intakes`."""
+        return await self._reader.intakes(before, limit)
+
+    async def intake_lines(self, query: LineQuery) -> IntakePage:
+        """As `IntakeBook.intake_lines`."""
+        return await self._reader.intake_lines(query)
 
     def hand_over(self, request: Request) -> None:
         """Put a request into the next transaction; where there will be none, it is answered with an error."""

@@ -14,10 +14,12 @@ from typing import Any
 from malbox_tui.model.actions import ActionRecord
 from malbox_tui.model.errors import SampleInUse
 from malbox_tui.model.events import ActionTaken, Event, EventBody, Position, ResultsRemoved, SampleMarked
+from malbox_tui.model.intake import KEPT_INTAKES, KEPT_LINES, IntakeEntry
 from malbox_tui.model.task import Task, TaskState
 from malbox_tui.ports import Added, NewTask, Removal
 from malbox_tui.store import rules
 from malbox_tui.store.answers import Answer
+from malbox_tui.store.intake_rows import LINE_WIDTH, row_of_intake, row_of_line
 from malbox_tui.store.many_rows import ManyRows
 from malbox_tui.store.pending_tasks import PendingTasks
 from malbox_tui.store.requests import Adding, Changing, Claiming, Identifying, Removing, Renewing, Request, Segment, segments
@@ -30,6 +32,7 @@ from malbox_tui.store.rows import (
     notes_of,
     row_of_action,
     row_of_move,
+    row_of_name,
     row_of_task,
     tags_of,
     task_of,
@@ -38,11 +41,12 @@ from malbox_tui.store.statements import statement
 from malbox_tui.store.waves import Span, waves
 
 _ADD_SAMPLES = ManyRows("add_samples", 3)
-_ADD_NAMES = ManyRows("add_names", 3)
+_ADD_NAMES = ManyRows("add_names", 4)
 _ADD_TASKS = ManyRows("add_tasks", TASK_WIDTH)
 _MOVE_TASKS = ManyRows("move_tasks", MOVE_WIDTH)
 _ADD_EVENTS = ManyRows("add_events", 4)
 _ADD_ACTIONS = ManyRows("add_actions", ACTION_WIDTH)
+_ADD_LINES = ManyRows("add_lines", LINE_WIDTH)
 
 
 class SomeMovesLost(Exception):
@@ -89,15 +93,18 @@ class SqliteBatch:
         self._seq = ledger.counters.seq
         self._careful = careful
         self._news: list[tuple[float, EventBody] | None] = []
+        self._entries: list[IntakeEntry | None] = []
         self._answers: list[tuple[Answer[Any], Any]] = []
         self._failures: list[tuple[Answer[Any], Exception]] = []
 
     def run(self, batch: Sequence[Request]) -> Effects:
         """Carry the batch out. Raises `SomeMovesLost` and whatever SQLite raises; the transaction is then to be rolled back."""
         self._news = [None] * len(batch)
+        self._entries = [None] * len(batch)
         for segment in segments(batch):
             self._run_segment(segment)
         events = self._store_news()
+        self._store_entries()
         return Effects(Counters(self._task_id, self._seq), events, self._answers, self._failures)
 
     def _run_segment(self, segment: Segment) -> None:
@@ -119,6 +126,9 @@ class SqliteBatch:
         for _, closing in segment.closings:
             self._connection.execute(statement("close_removal"), (closing.number,))
             self._answers.append((closing.answer, None))
+        for place, request in segment.entries:
+            self._entries[place] = request.entry
+            self._answers.append((request.answer, None))
 
     def _tell(self, place: int, at: float, news: EventBody) -> None:
         """Each request has at most one piece of news; its place in the batch is that of the news."""
@@ -149,6 +159,23 @@ class SqliteBatch:
             after = rules.marks_of((notes_of(notes), tags_of(tags)), marking, at)
             self._connection.execute(statement("mark"), (marking.sha256, *map(json_text, after)))
 
+    def _store_entries(self) -> None:
+        """Store the lines of intakes in the order of the calls, and forget the oldest of all."""
+        of_intake: dict[str, list[IntakeEntry]] = {}
+        entries = [entry for entry in self._entries if entry is not None]
+        if not entries:
+            return
+        for entry in entries:
+            of_intake.setdefault(entry.head.key, []).append(entry)
+        numbers = {key: self._enter_intake(some) for key, some in of_intake.items()}
+        _ADD_LINES.run(self._connection, [row_of_line(numbers[entry.head.key], entry.line) for entry in entries])
+        self._connection.execute(statement("prune_lines"), (KEPT_LINES,))
+        self._connection.execute(statement("prune_intakes"), (KEPT_INTAKES,))
+
+    def _enter_intake(self, entries: Sequence[IntakeEntry]) -> int:
+        ((number,),) = self._connection.execute(statement("enter_intake"), row_of_intake(entries)).fetchall()
+        return int(number)
+
     # --- adding ---
 
     def _add(self, adds: list[tuple[int, Adding]]) -> None:
@@ -165,9 +192,11 @@ class SqliteBatch:
                 tasks.append(standing)
                 name = new.name.name if new.name is not None else names.get(new.sha256, b"")
                 self._tell(place, new.at, rules.news_of_creation(standing, name))
-                self._answers.append((request.answer, Added(standing, created=True)))
+                added = Added(standing, created=True)
             else:
-                self._answers.append((request.answer, Added(standing, created=False)))
+                added = Added(standing, created=False)
+            self._entries[place] = rules.entry_of(new, added)
+            self._answers.append((request.answer, added))
         _ADD_TASKS.run(self._connection, [row_of_task(task) for task in tasks])
         self._pending.keep(tasks)
 
@@ -181,8 +210,7 @@ class SqliteBatch:
         are_new = _ADD_SAMPLES.run(self._connection, samples) == len(samples)
         joinable = list({new.sha256 for new in news if new.retry_of is None})
         known = ({}, {}, {}) if are_new else (*self._known_tasks(joinable), self._first_names(news))
-        names = [(new.sha256, new.name.name, new.name.origin) for new in news if new.name is not None]
-        _ADD_NAMES.run(self._connection, names)
+        _ADD_NAMES.run(self._connection, [row_of_name(new.sha256, new.name) for new in news if new.name is not None])
         return known
 
     def _known_tasks(self, contents: list[str]) -> tuple[dict[str, Task], dict[str, Task]]:

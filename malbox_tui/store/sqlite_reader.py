@@ -13,10 +13,12 @@ from typing import Any, TypeVar
 from malbox_tui.model.actions import ActionRecord
 from malbox_tui.model.errors import StoreError
 from malbox_tui.model.events import Event
+from malbox_tui.model.intake import IntakePage, IntakeView, LineQuery
 from malbox_tui.model.queries import MAX_ROWS, TaskFilter, TaskPage, TaskQuery, TaskRecord, TaskSort
 from malbox_tui.model.task import Task, TaskState
 from malbox_tui.ports import PendingEntry
 from malbox_tui.store.failures import store_error
+from malbox_tui.store.intake_rows import intake_of, page_of_lines
 from malbox_tui.store.migrations import store_version
 from malbox_tui.store.rows import Row, action_of, event_of, json_text, pending_entries, record_of, task_of
 from malbox_tui.store.sqlite_connection import BUSY_TIMEOUT_MS, Connection, connect_to_read
@@ -29,6 +31,8 @@ _CONDITIONS: Mapping[str, str] = {
     "states": "task.state IN (SELECT value FROM json_each(:states))",
     "sha256_prefix": "task.sha256 >= :sha256_prefix AND task.sha256 < :sha256_prefix || 'g'",
     "name_contains": "task.sha256 IN (SELECT sha256 FROM sample_name WHERE instr(name, :name_contains) > 0)",
+    "sha256s": "task.sha256 IN (SELECT value FROM json_each(:sha256s))",
+    "archive": "task.sha256 IN (SELECT sha256 FROM sample_name WHERE archive = :archive AND archive <> '')",
 }
 """A field of `TaskFilter` → its condition. 'g' sorts after every hexadecimal digit."""
 
@@ -108,6 +112,18 @@ class SqliteReader:
         """What `make` makes of each row of a statement."""
         return await self._read(sql, parameters, lambda rows: [make(row) for row in rows])
 
+    async def intakes(self, before: int | None, limit: int) -> Sequence[IntakeView]:
+        """As `IntakeBook.intakes`."""
+        window = (_AFTER_ALL if before is None else before, max(0, limit))
+        return await self._read(statement("intakes"), window, lambda rows: [intake_of(row) for row in rows])
+
+    async def intake_lines(self, query: LineQuery) -> IntakePage:
+        """As `IntakeBook.intake_lines`."""
+        limit = max(0, min(query.limit, MAX_ROWS))
+        fates = None if query.fates is None else json_text(sorted(query.fates))
+        asked = {"intake": query.intake, "after": query.after, "fates": fates, "limit": limit + 1}
+        return await self._read(statement("intake_lines"), asked, lambda rows: page_of_lines(query.intake, rows, limit))
+
     async def counts(self) -> dict[TaskState, int]:
         """How many tasks are in each state; every state is there."""
         stored = await self._read(statement("counts"), (), lambda rows: {TaskState(state): count for state, count in rows})
@@ -157,4 +173,8 @@ def _asked(where: TaskFilter) -> dict[str, Any]:
         parameters["sha256_prefix"] = where.sha256_prefix.lower()
     if where.name_contains is not None:
         parameters["name_contains"] = where.name_contains
+    if where.sha256s is not None:
+        parameters["sha256s"] = json_text([sha256.lower() for sha256 in where.sha256s])
+    if where.archive is not None:
+        parameters["archive"] = where.archive.lower()
     return parameters

@@ -31,6 +31,7 @@ from malbox_tui.tui.console import Surroundings
 from malbox_tui.tui.driver import TerminalDriver
 from malbox_tui.tui.feed import SHOWN_PER_SECOND, Feed
 from malbox_tui.tui.gone import hits_what_is_gone
+from malbox_tui.tui.known_sums import KnownSums
 from malbox_tui.tui.leaving import Leaving
 from malbox_tui.tui.line_filter import SafeText
 from malbox_tui.tui.live import LivePicture, LiveTask
@@ -40,14 +41,16 @@ from malbox_tui.tui.orders import Orders
 from malbox_tui.tui.pictures import Gallery
 from malbox_tui.tui.screens.dashboard import Dashboard
 from malbox_tui.tui.screens.dialogs import Help
+from malbox_tui.tui.screens.intakes import AccountScreen, IntakesScreen
 from malbox_tui.tui.screens.machine import MachineScreen
 from malbox_tui.tui.screens.palette import Palette, offered
 from malbox_tui.tui.screens.report import ReportScreen
 from malbox_tui.tui.screens.sample import SampleScreen
 from malbox_tui.tui.screens.task import TaskScreen
 from malbox_tui.tui.screens.who import about_consoles
-from malbox_tui.tui.showing import Showing
+from malbox_tui.tui.showing import LIVE_SCREENS, Showing
 from malbox_tui.tui.styles import styles_folder
+from malbox_tui.tui.taking_back import TakingBack
 from malbox_tui.tui.themes import DARK, LIGHT, THEMES
 
 
@@ -68,12 +71,15 @@ class MalboxApp(App[ShutdownMode]):
         self.picture = LivePicture(around.notes, "configuration" if around.attachment is None else "attached")
         self.feed = Feed(around.client, self.picture, around.monotonic, around.attachment)
         self.access = Access(around.attachment, around.time_of_day)
-        self.dashboard = Dashboard(self.picture, self.moment, around)
+        self.adding = Adding(
+            self, around, self.access, self.moment, self._note_refused, KnownSums(self, around.client, self._show_tasks_of).show
+        )
+        self.dashboard = Dashboard(self.picture, self.moment, around, self.adding.runs)
         self.showing = Showing(self, self.feed, self.dashboard, self.access, self.moment)
-        self.adding = Adding(self, around, self.access, self._note_refused)
         self.leaving = Leaving(self, self.feed, self.picture, around)
         self.gallery = Gallery(around.client)
         self.orders = Orders(self, around.client, around.actor, self.showing.show_everything)
+        self.taking_back = TakingBack(self, around.client, around.actor, self.adding, self.showing.show_everything)
         self._palette: Palette | None = None
         """The palette that was opened last, until a command of it was chosen."""
         self._panicked = False
@@ -135,6 +141,26 @@ class MalboxApp(App[ShutdownMode]):
         """Ask for a path."""
         await self.adding.ask()
 
+    def action_stop_adding(self) -> None:
+        """Stop reading what is being added."""
+        self.adding.stop()
+        self.dashboard.progress.changed()
+
+    def action_take_back(self) -> None:
+        """Take back what was added last."""
+        self.run_worker(self.taking_back.begin(), name="taking back")
+
+    async def action_show_intakes(self) -> None:
+        """What came in."""
+        if isinstance(self.screen, Dashboard):
+            await self.push_screen(IntakesScreen(self._around.client, self.moment, self._around.time_of_day))
+
+    def _show_tasks_of(self, sums: Sequence[str]) -> None:
+        """The tasks of these contents, on the dashboard."""
+        while self.dashboard in self.screen_stack and self.screen is not self.dashboard:
+            self.pop_screen()
+        self.dashboard.show_sums(sums)
+
     async def action_open_task(self) -> None:
         """Show the task under the cursor in full."""
         record = await self._target()
@@ -147,7 +173,7 @@ class MalboxApp(App[ShutdownMode]):
 
     async def action_back(self) -> None:
         """Leave the screen of a task, a sample or a machine."""
-        if isinstance(self.screen, TaskScreen | SampleScreen | MachineScreen):
+        if isinstance(self.screen, LIVE_SCREENS):
             await self.pop_screen()
 
     async def action_cancel_task(self) -> None:
@@ -194,6 +220,10 @@ class MalboxApp(App[ShutdownMode]):
         reach is greyed."""
         if action in ("who", "background"):
             return self._has_others() if action == "who" else self.leaving.can_go_on
+        if action == "stop_adding":
+            return bool(self.adding.runs)
+        if action == "take_back":
+            return self.taking_back.is_possible
         if self.access.refusal(action) is not None:
             return None
         if action in keys.TASK_ACTIONS:
@@ -331,6 +361,8 @@ class MalboxApp(App[ShutdownMode]):
         """The palette: what the keys do."""
         groups = (keys.DASHBOARD, keys.MACHINES) if screen is self.dashboard else (keys.TASK_SCREEN,)
         groups = (keys.MACHINE_SCREEN,) if isinstance(screen, MachineScreen) else groups
+        groups = (keys.INTAKES_SCREEN,) if isinstance(screen, IntakesScreen) else groups
+        groups = (keys.ACCOUNT_SCREEN,) if isinstance(screen, AccountScreen) else groups
         groups = (keys.SAMPLE_SCREEN,) if isinstance(screen, SampleScreen) else groups
         groups = (keys.REPORT_SCREEN,) if isinstance(screen, ReportScreen) else groups
         for key in offered(self, screen, *groups, keys.EVERYWHERE):

@@ -43,6 +43,16 @@ DASHBOARD: tuple[Key, ...] = (
         "add",
         "Add files or folders; dropping or pasting paths anywhere does the same",
     ),
+    Key("samples.stop", "escape", "app.stop_adding", "esc", "", "Stop reading what is being added; what was added stays"),
+    Key(
+        "samples.take_back",
+        "ctrl+z",
+        "app.take_back",
+        "^z",
+        "",
+        "Take back what was added last, until the first of it starts; then it asks about what still waits",
+    ),
+    Key("intakes.show", "i", "app.show_intakes", "i", "", "What came in, and what became of each thing"),
     Key("task.cancel", "c", "app.cancel_task", "c", "cancel", "Cancel the task under the cursor (asks first)"),
     Key("task.retry", "r", "app.retry_task", "r", "retry", "Analyse the content of an ended task again, as a new task"),
     Key("task.raise", "plus,equals_sign", "app.priority(1)", "+", "", "Raise the priority of a waiting task"),
@@ -214,6 +224,19 @@ SAMPLE_SCREEN: tuple[Key, ...] = (
 )
 """What works on the screen of one content, besides scrolling."""
 
+INTAKES_SCREEN: tuple[Key, ...] = (
+    Key("intakes.back", "escape,backspace", "app.back", "esc", "back", "Back to where one came from"),
+    Key("intakes.open", "enter", "screen.open", "enter", "open", "The account of the intake under the cursor"),
+)
+"""What works on the list of intakes, besides moving."""
+
+ACCOUNT_SCREEN: tuple[Key, ...] = (
+    Key("account.back", "escape,backspace", "app.back", "esc", "back", "Back to where one came from"),
+    Key("account.view", "v", "screen.next_view", "v", "view", "Next view: all, accepted, duplicates, opened archives, refused"),
+    Key("account.open", "enter", "screen.open", "enter", "sample", "All about the content under the cursor"),
+)
+"""What works on one intake's account, besides moving."""
+
 REPORT: tuple[Key, ...] = (
     Key("report.up", "up,k", "by(-1)", "↑", "", "Up a line (also k)"),
     Key("report.down", "down,j", "by(1)", "↓", "", "Down a line (also j)"),
@@ -249,6 +272,8 @@ GROUPS: tuple[tuple[str, tuple[Key, ...]], ...] = (
     ("Reports", (*REPORT_SCREEN, *REPORT)),
     ("One sample", SAMPLE_SCREEN),
     ("One machine", MACHINE_SCREEN),
+    ("Intakes", INTAKES_SCREEN),
+    ("One account", ACCOUNT_SCREEN),
     ("Everywhere", EVERYWHERE),
 )
 """All keys by where they work, in the order of the help screen."""
@@ -281,6 +306,7 @@ TASK_ACTIONS = frozenset({"open_task", "cancel_task", "retry_task", "priority", 
 CHANGING_ACTIONS = frozenset(
     {
         "add_samples",
+        "take_back",
         "cancel_task",
         "retry_task",
         "priority",
@@ -300,7 +326,7 @@ CHANGING_ACTIONS = frozenset(
     }
 )
 """Actions that change something of the engine's."""
-ASKING_ACTIONS = CHANGING_ACTIONS | {"open_task", "open_machines_task", "filter", "next_view"}
+ASKING_ACTIONS = CHANGING_ACTIONS | {"show_intakes", "open_task", "open_machines_task", "filter", "next_view"}
 """Actions that an engine has to answer."""
 MACHINE_ACTIONS = frozenset(
     {"show_machine", "open_machines_task", "probe_machine", "disable_machine", "enable_machine", "edit_machine", "remove_machine"}

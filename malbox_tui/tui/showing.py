@@ -18,11 +18,14 @@ from malbox_tui.tui.feed import SHOWN_PER_SECOND, Changes, Feed
 from malbox_tui.tui.moment import Moment
 from malbox_tui.tui.notices import say
 from malbox_tui.tui.screens.dashboard import Dashboard
+from malbox_tui.tui.screens.intakes import AccountScreen, IntakesScreen
 from malbox_tui.tui.screens.machine import MachineScreen
 from malbox_tui.tui.screens.sample import SampleScreen
 from malbox_tui.tui.screens.task import TaskScreen
 from malbox_tui.tui.widgets.away_bar import show_on_pages
 
+LIVE_SCREENS = (TaskScreen, SampleScreen, MachineScreen, IntakesScreen, AccountScreen)
+"""Those that are drawn anew when something happened."""
 FRAMES_TO_RETRY = 2 * SHOWN_PER_SECOND
 """So many pass before an engine that couldn't be asked for anything at all is asked again."""
 FRAMES_TO_LOOK = 5 * SHOWN_PER_SECOND
@@ -97,7 +100,7 @@ class Showing:
             try:
                 await self._feed.refresh()
                 await self._dashboard.show(changes)
-                if isinstance(self._app.screen, TaskScreen | SampleScreen | MachineScreen):
+                if isinstance(self._app.screen, LIVE_SCREENS):
                     await self._app.screen.reread()
             except EngineStopped:
                 self._feed.ended = True
@@ -112,7 +115,7 @@ class Showing:
             self._dashboard.banner.changed()
             return
         self._dashboard.tick()
-        if isinstance(self._app.screen, TaskScreen | SampleScreen | MachineScreen):
+        if isinstance(self._app.screen, LIVE_SCREENS):
             self._app.screen.tick()
 
     async def _learn(self) -> None:

@@ -23,8 +23,8 @@ BURST_S = 0.012
 PASTE_S = 2.0
 """A paste whose end hasn't come this long after its last byte has lost it."""
 
-MAX_PASTE_BYTES = 1 << 20
-"""More of one paste is thrown away: no terminal may fill the memory."""
+MAX_PASTE_BYTES = (4 << 20) + 1
+"""More of one paste is thrown away: no terminal may fill the memory. Of a text that is so long, nothing is taken for paths."""
 
 SHORTEST_BURST = 3
 LONG_BURST, LONG_BURST_VARIETY = 12, 6

@@ -38,6 +38,7 @@ def test_a_finished_tasks_record_says_everything() -> None:
             "sha256": sha(7),
             "names": ["a.exe"],
             "origins": ["/in/a.exe"],
+            "archives": [],
             "size_bytes": 1536,
             "kind": "pe",
             "mime": "application/x-dosexec",

@@ -14,13 +14,25 @@ from malbox_tui.engine.clock import SystemClock
 from malbox_tui.model.commands import CancelTasks, Command, PausePool, ResizeGroup, ResumePool, ShutdownMode
 from malbox_tui.model.errors import Disconnected, EngineStopped, MalboxError, RefusedContent
 from malbox_tui.model.events import Event, Gap, PoolPaused, PoolResumed, Position, TaskCreated
+from malbox_tui.model.intake import Fate, IntakeLabel, LineQuery, Way
 from malbox_tui.model.queries import TaskFilter, TaskQuery
 from malbox_tui.model.report import ResultRef
 from malbox_tui.model.sample import SampleName
-from malbox_tui.model.submission import Accepted, Duplicate, Offer, Receipt, Refusal, Refused, SubmissionOptions
+from malbox_tui.model.submission import (
+    Accepted,
+    Duplicate,
+    Offer,
+    Opened,
+    OpenedArchive,
+    Receipt,
+    Refusal,
+    Refused,
+    SubmissionOptions,
+)
 from malbox_tui.model.task import TaskState
 from malbox_tui.ports import Client
 from malbox_tui.remote.client import RemoteClient, SocketWay
+from tests.intake.test_folder_walk import HOSTILE_NAMES
 from tests.remote.rig import ServerRig, served
 
 
@@ -145,6 +157,61 @@ async def test_what_is_asked_of_a_submission_reaches_its_tasks(client: Client) -
     await receipts(client, offer(b"a"), priority=7, timeout_s=12.5)
     task = (await client.query(TaskQuery())).rows[0].task
     assert (task.priority, task.timeout_s) == (7, 12.5)
+
+
+# --- accounts ----------------------------------------------------------------------------------------------------------------------
+
+
+async def account(client: Client, number: int = 1, **asked: object) -> list[tuple[Fate, bytes, str]]:
+    page = await client.intake_lines(LineQuery(intake=number, **asked))  # type: ignore[arg-type]
+    return [(line.fate, line.name.name, line.code) for line in page.lines]
+
+
+async def test_whatever_was_offered_has_a_line_in_one_account(client: Client) -> None:
+    refusal = Refusal("link", "It is a link.")
+    archive = OpenedArchive(sha256="ab" * 32, size_bytes=7, words="zip archive: 1 taken")
+    await receipts(client, offer(b"before"))
+    given = await receipts(
+        client,
+        offer(b"a", b"same"),
+        Offer(SampleName(b"readme.txt"), refusal=refusal),
+        Offer(SampleName(b"x.zip", b"/in/x.zip"), opened=archive),
+        Offer(SampleName(b"nothing")),
+        offer(b"empty", b""),
+        *(offer(b"%d" % number) for number in range(20)),
+        intake=IntakeLabel(Way.DROP, "26 paths \udcff"),
+    )
+    again = await receipts(client, offer(b"b", b"same"), intake=IntakeLabel(Way.SUBMIT))
+    assert given[2] == Opened(SampleName(b"x.zip", b"/in/x.zip"), archive)
+    assert isinstance(again[0], Duplicate)
+    duplicate, drop, before = await client.intakes(None, 10)
+    assert (drop.accepted, drop.opened, drop.refused, drop.head.way, drop.head.title[:8]) == (21, 1, 3, Way.DROP, "26 paths")
+    assert [duplicate.duplicates, before.total] == [1, 1]
+    assert sorted(await account(client, 2))[-4:] == [
+        (Fate.OPENED, b"x.zip", ""),
+        (Fate.REFUSED, b"empty", "empty"),
+        (Fate.REFUSED, b"nothing", "no_content"),
+        (Fate.REFUSED, b"readme.txt", "link"),
+    ]
+    assert await account(client, 3) == [(Fate.DUPLICATE, b"b", "")]
+    assert await account(client, 99) == []
+
+
+@pytest.mark.parametrize("name", HOSTILE_NAMES)
+async def test_an_account_keeps_every_name_and_its_archive(client: Client, name: bytes) -> None:
+    named = SampleName(name, b"/in/a.zip!/" + name, "ab" * 32)
+    await receipts(client, Offer(named, chunks(b"x")), Offer(named, refusal=Refusal("link", "It is a link.")))
+    page = await client.intake_lines(LineQuery(intake=1))
+    assert [line.name for line in page.lines] == [named, named]
+    record = (await client.query(TaskQuery(where=TaskFilter(archive="ab" * 32)))).rows[0]
+    assert record.sample.names == (named,)
+
+
+async def test_a_window_of_an_account_goes_on_after_a_line(client: Client) -> None:
+    await receipts(client, *(Offer(SampleName(b"%d" % number), refusal=Refusal("x", "X.")) for number in range(5)))
+    first = await client.intake_lines(LineQuery(intake=1, limit=3))
+    rest = await client.intake_lines(LineQuery(intake=1, after=first.lines[-1].number, fates=frozenset({Fate.REFUSED})))
+    assert (len(first.lines), first.more, len(rest.lines), rest.more) == (3, True, 2, False)
 
 
 # --- questions -----------------------------------------------------------------------------------------------------------------

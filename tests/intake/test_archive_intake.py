@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from malbox_tui.intake.folder_walk import FolderIntake
 from malbox_tui.intake.unpacker import ConfinedUnpacker
 from malbox_tui.model.archive import OPEN_ALL, ArchiveAccount, ArchiveChoice, ArchiveEnd
 from malbox_tui.model.errors import ConfinementUnavailable, RefusedContent
-from malbox_tui.model.submission import Refusal
+from malbox_tui.model.submission import OpenedArchive, Refusal
 from malbox_tui.ports import ArchiveMember, Unpacker
 from tests.intake import archives
 
@@ -42,26 +43,55 @@ async def _some(content: bytes) -> AsyncIterator[bytes]:
     yield content
 
 
-async def offered(folder: Path, unpacker: Unpacker | None, choice: ArchiveChoice = OPEN_ALL) -> dict[bytes, bytes | Refusal]:
-    """What is offered of what lies in a folder: by where it is in it, its content, or why it is refused. The last of each counts."""
+Offered = dict[bytes, bytes | Refusal | OpenedArchive]
+
+
+async def offered(folder: Path, unpacker: Unpacker | None, choice: ArchiveChoice = OPEN_ALL) -> Offered:
+    """What is offered of what lies in a folder: by where it is in it, its content, why it is refused, or that it was opened. The last
+    of each counts."""
 
     async def make() -> Unpacker:
         if unpacker is None:
             raise ConfinementUnavailable("no walls here.")
         return unpacker
 
-    offers: dict[bytes, bytes | Refusal] = {}
+    offers: Offered = {}
     async for offer in ArchiveIntake(FolderIntake(1 << 26), make, choice).offers([bytes(folder)]):
         place = offer.name.origin.removeprefix(bytes(folder) + b"/")
         if offer.content is None:
-            assert offer.refusal is not None
-            offers[place] = offer.refusal
+            said = offer.refusal or offer.opened
+            assert said is not None
+            offers[place] = said
             continue
         try:
             offers[place] = b"".join([chunk async for chunk in offer.content])
         except RefusedContent as exc:
             offers[place] = Refusal(exc.code, exc.reason)
     return offers
+
+
+def sha256_of(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+async def test_a_member_is_linked_to_its_archive_and_the_archive_itself_to_none(tmp_path: Path) -> None:
+    content = archives.plain_zip({"a": NOTE})
+    (tmp_path / "a.zip").write_bytes(content)
+    unpacker = Scripted(
+        ArchiveMember((b"in.zip", b"../\xff\n"), 1, _some(b"z")),
+        ArchiveMember((), 1, _some(b"whole")),
+        ArchiveAccount(path=(), end=ArchiveEnd.OPENED),
+    )
+
+    async def make() -> Unpacker:
+        return unpacker
+
+    offers = [offer async for offer in ArchiveIntake(FolderIntake(1 << 26), make, OPEN_ALL).offers([bytes(tmp_path)])]
+    assert [(offer.name.name, offer.name.archive) for offer in offers] == [
+        (b"\xff\n", sha256_of(content)),
+        (b"a.zip", ""),
+        (b"a.zip", ""),
+    ]
 
 
 @pytest.mark.slow
@@ -71,7 +101,8 @@ async def test_members_are_offered_in_the_place_of_their_archives(tmp_path: Path
     spool.mkdir()
     inner = archives.plain_zip({"deep.txt": NOTE})
     (folder / "a.txt").write_bytes(NOTE)
-    (folder / "b.exe").write_bytes(archives.plain_zip({"x/y.txt": NOTE, "inner.zip": inner}))
+    outer = archives.plain_zip({"x/y.txt": NOTE, "inner.zip": inner})
+    (folder / "b.exe").write_bytes(outer)
     (folder / "c.docx").write_bytes(archives.plain_zip({"[Content_Types].xml": b"<Types/>"}))
     (folder / "large.bin").write_bytes(bytes(5_000_000))
     offers = await offered(folder, ConfinedUnpacker(LimitsOnly(), spool))
@@ -79,6 +110,8 @@ async def test_members_are_offered_in_the_place_of_their_archives(tmp_path: Path
         b"a.txt": NOTE,
         b"b.exe!/x/y.txt": NOTE,
         b"b.exe!/inner.zip!/deep.txt": NOTE,
+        b"b.exe!/inner.zip": OpenedArchive(sha256="", size_bytes=0, words="zip archive: 1 taken"),
+        b"b.exe": OpenedArchive(sha256=sha256_of(outer), size_bytes=len(outer), words="zip archive: 2 taken"),
         b"c.docx": (folder / "c.docx").read_bytes(),
         b"large.bin": bytes(5_000_000),
     }
@@ -106,7 +139,7 @@ WHY = Refusal("damaged", "It is damaged.")
 @pytest.mark.parametrize(
     ("end", "why", "said"),
     [
-        (ArchiveEnd.OPENED, None, None),
+        (ArchiveEnd.OPENED, None, "archive: 0 taken"),
         (ArchiveEnd.SAMPLE, Refusal("sample", "It is a document."), None),
         (ArchiveEnd.WHOLE, WHY, "It was not opened as an archive, and is taken as one file: It is damaged."),
         (ArchiveEnd.CUT, WHY, "It was not opened to its end, and is taken as one file: It is damaged."),
@@ -120,7 +153,7 @@ async def test_it_is_said_why_an_archive_was_not_opened(
     (tmp_path / "a.zip").write_bytes(archives.plain_zip({"a": NOTE}))
     offers = await offered(tmp_path, Scripted(ArchiveAccount(path=(), end=end, refusal=why)))
     refusal = offers.get(b"a.zip")
-    assert (refusal.reason if isinstance(refusal, Refusal) else refusal) == said
+    assert (refusal.words if isinstance(refusal, OpenedArchive) else refusal and refusal.reason) == said
 
 
 async def test_refused_members_are_offers_with_their_reasons(tmp_path: Path) -> None:

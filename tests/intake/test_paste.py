@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shlex
 import socket
@@ -123,6 +124,54 @@ def test_of_many_the_one_that_is_missing_is_named(folder: Path) -> None:
     assert dropped_paths("'one.exe' 'two.bin' 'gone.exe'").problem.startswith("There is no gone.exe on ")
 
 
+def test_of_paths_from_the_root_those_that_are_here_are_taken_and_the_others_named(folder: Path) -> None:
+    found = dropped_paths(f"{folder}/one.exe\n/nowhere/a b\n{folder}/two.bin\n~/gone-too", host="sandbox-1")
+    assert found.paths == (bytes(folder / "one.exe"), bytes(folder / "two.bin"))
+    assert found.missing[0] == b"/nowhere/a b"
+    assert found.missing[1].endswith(b"/gone-too")
+    assert found.problem.startswith("There is no /nowhere/a b on sandbox-1, nor 1 more of what was named.")
+    quoted = dropped_paths(f"'{folder}/one.exe' '/nowhere/it'\\''s.exe' ")
+    assert (quoted.paths, quoted.missing) == ((bytes(folder / "one.exe"),), (b"/nowhere/it's.exe",))
+
+
+SUMS = (hashlib.sha256(b"a").hexdigest(), hashlib.sha256(b"b").hexdigest())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\n".join(SUMS),
+        ", ".join(SUMS).upper(),
+        f"{SUMS[0]}  a b.exe\r\n{SUMS[1]} *\x1b[31m.exe\r\n",
+        f"sha256:{SUMS[0]} SHA256={SUMS[1]} {SUMS[0]}",
+    ],
+)
+def test_a_list_of_sums_is_one(text: str, folder: Path) -> None:
+    found = dropped_paths(text)
+    assert (found.paths, found.problem, found.sums) == ((), "", SUMS)
+
+
+@pytest.mark.parametrize("text", [f"{SUMS[0]}\nreadme", SUMS[0][:-1], f"{SUMS[0]}0", f"x{SUMS[0]}"])
+def test_what_is_no_list_of_sums_is_none(text: str, folder: Path) -> None:
+    assert (dropped_paths(text).sums, dropped_paths(text).paths) == ((), ())
+
+
+def test_a_file_that_is_called_as_a_sum_is_a_file(folder: Path) -> None:
+    (folder / SUMS[0]).write_bytes(b"x")
+    assert dropped_paths(SUMS[0]).paths == (SUMS[0].encode(),)
+
+
+def test_five_thousand_paths_are_a_drop(folder: Path) -> None:
+    deep = folder / ("d" * 150)
+    deep.mkdir()
+    names = [f"{number:05}.exe" for number in range(5000)]
+    for name in names:
+        (deep / name).touch()
+    for text in ("\n".join(f"{deep}/{name}" for name in names), " ".join(f"'{deep}/{name}'" for name in names)):
+        assert len(text) > 800_000
+        assert len(dropped_paths(text).paths) == 5000
+
+
 @pytest.mark.parametrize("text", ["\x1b]0;x\x07", "\u202eexe", "\udcff", "\0", "/" + "x" * 5000, "'open", "a\\"])
 def test_what_is_said_of_a_hostile_text_is_safe_and_short(text: str, folder: Path) -> None:
     problem = dropped_paths(text).problem
@@ -141,9 +190,9 @@ def test_nothing_is_said_to_be_nothing(text: str) -> None:
 
 def test_too_much_is_refused_as_a_whole(folder: Path) -> None:
     many = dropped_paths("\n".join(["one.exe"] * (MAX_PATHS + 1)))
-    assert (many.paths, many.problem[:21]) == ((), "More than 5,000 paths")
+    assert (many.paths, many.problem[:21]) == ((), "More than 20,000 path")
     large = dropped_paths("x" * (MAX_BYTES + 1))
-    assert (large.paths, large.problem[:17]) == ((), "More than 256 KiB")
+    assert (large.paths, large.problem[:17]) == ((), "More than 4 MiB w")
     assert len(dropped_paths("\n".join(["one.exe"] * MAX_PATHS)).paths) == 1
 
 

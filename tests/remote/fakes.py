@@ -14,6 +14,7 @@ from malbox_tui.model import events as news
 from malbox_tui.model.actions import ActionRecord
 from malbox_tui.model.commands import Command, CommandOutcome
 from malbox_tui.model.events import Event, Gap, Position
+from malbox_tui.model.intake import IntakePage, IntakeView, LineQuery
 from malbox_tui.model.overview import Overview
 from malbox_tui.model.queries import TaskPage, TaskQuery
 from malbox_tui.model.report import ResultRef
@@ -61,6 +62,12 @@ class Script:
 
     async def read(self, reference: ResultRef, max_bytes: int) -> bytes:
         return b""
+
+    async def intakes(self, before: int | None, limit: int) -> Sequence[IntakeView]:
+        return ()
+
+    async def intake_lines(self, query: LineQuery) -> IntakePage:
+        return IntakePage(intake=None)
 
     async def actions(self, before: int | None, limit: int) -> Sequence[ActionRecord]:
         return ()

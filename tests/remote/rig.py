@@ -100,6 +100,7 @@ def engine_in(folders: DataFolders, runner: ScriptedRunner, settings: Settings) 
             Adapters(
                 store=store,
                 actions=store,
+                intakes=store,
                 quarantine=CartQuarantine(folders.quarantine),
                 results=runner.results if isinstance(runner, Reporting) else FileResultStore(folders.results),
                 runner=runner,

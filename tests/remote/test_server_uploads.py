@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from malbox_tui.model.intake import LineQuery
 from malbox_tui.model.overview import Overview
 from malbox_tui.model.submission import Accepted, Receipt
 from malbox_tui.model.task import TaskState
@@ -17,6 +18,12 @@ from tests.remote.rig import MAX_SAMPLE_BYTES, ServerRig, served
 
 SAMPLES = "/v1/samples?name=x"
 QUICK = Bounds(stall_s=0.05)
+
+
+async def refusals(rig: ServerRig) -> list[tuple[bytes, str]]:
+    """The names and codes of what was refused, in all accounts."""
+    pages = [await rig.client.intake_lines(LineQuery(intake=view.number)) for view in await rig.client.intakes(None, 100)]
+    return [(line.name.name, line.code) for page in pages for line in page.lines]
 
 
 async def nothing_was_kept(rig: ServerRig) -> bool:
@@ -38,6 +45,7 @@ async def test_a_sample_over_the_limit_by_its_own_word_is_refused_before_it_is_r
         assert (await asker.reply()).problem == (413, "too_large")
         assert await asker.reader.read() == b""
         assert await nothing_was_kept(rig)
+        assert await refusals(rig) == [(b"x", "too_large")]
 
 
 async def test_a_sample_that_doesnt_say_how_large_it_is_is_read_up_to_the_limit(tmp_path: Path) -> None:
@@ -47,6 +55,7 @@ async def test_a_sample_that_doesnt_say_how_large_it_is_is_read_up_to_the_limit(
         assert b"413 Request Entity Too Large" in answer
         assert b'"code":"too_large"' in answer
         assert await nothing_was_kept(rig)
+        assert await refusals(rig) == [(b"x", "too_large")]
 
 
 @pytest.mark.parametrize("sent", [0, 1, 70_000])

@@ -11,7 +11,7 @@ from malbox_tui.store.many_rows import LARGEST, ManyRows
 from malbox_tui.store.statements import migrations
 
 SHA256 = "a" * 64
-ADD_SAMPLES, ADD_NAMES = ManyRows("add_samples", 3), ManyRows("add_names", 3)
+ADD_SAMPLES, ADD_NAMES = ManyRows("add_samples", 3), ManyRows("add_names", 4)
 
 
 @pytest.fixture
@@ -24,8 +24,8 @@ def connection() -> Iterator[sqlite3.Connection]:
     connection.close()
 
 
-def names(*values: bytes) -> list[tuple[str, bytes, bytes]]:
-    return [(SHA256, value, b"/in") for value in values]
+def names(*values: bytes) -> list[tuple[str, bytes, bytes, str]]:
+    return [(SHA256, value, b"/in", "") for value in values]
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 7, 8, LARGEST - 1, LARGEST, LARGEST + 1, 2 * LARGEST, 3 * LARGEST - 1, 512])

@@ -14,7 +14,7 @@ from tests.store.builders import new_task, sqlite_store
 
 WRITES = {
     "add_samples": 3,
-    "add_names": 3,
+    "add_names": 4,
     "add_tasks": 27,
     "move_tasks": 24,
     "add_events": 4,
@@ -26,11 +26,15 @@ WRITES = {
     "identify": 0,
     "marks_of": 0,
     "mark": 0,
+    "enter_intake": 0,
+    "add_lines": 11,
+    "prune_lines": 0,
+    "prune_intakes": 0,
     "counters": 0,
     "owned": 0,
 }
 """Statement → values in one of its rows; 0: it has no rows."""
-TABLES = ("task", "sample", "sample_name", "event", "action")
+TABLES = ("task", "sample", "sample_name", "event", "action", "intake", "intake_line")
 
 
 @pytest.fixture

@@ -283,6 +283,7 @@ def built(
         machinery,
         limits,
         marks=SimulatedMarks(world),
+        intakes=store,
         pauses=pauses or ScriptedPauses(),
         guest_plugins=guest_plugins,
         upkeep=MemoryUpkeep(store) if keeps else None,

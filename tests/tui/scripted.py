@@ -21,6 +21,7 @@ from malbox_tui.model.commands import Command, CommandOutcome, ShutdownMode
 from malbox_tui.model.due import Due, TimeLimit
 from malbox_tui.model.errors import MalboxError, StoreError
 from malbox_tui.model.events import Event, EventBody, Gap, Position
+from malbox_tui.model.intake import IntakeLine, IntakePage, IntakeView, LineQuery
 from malbox_tui.model.machine import MachineState, MachineView
 from malbox_tui.model.overview import ConsoleView, GroupView, Overview
 from malbox_tui.model.queries import MAX_ROWS, TaskPage, TaskQuery, TaskRecord, TaskSort, Waiting
@@ -35,7 +36,8 @@ from malbox_tui.model.report import (
     Verdict,
 )
 from malbox_tui.model.sample import Sample, SampleName
-from malbox_tui.model.submission import Accepted, Account, Offer, Receipt, Refused, SubmissionOptions
+from malbox_tui.model.submission import Accepted, Account, Offer, Opened, Receipt, Refused, SubmissionOptions
+from malbox_tui.model.survey import Survey
 from malbox_tui.model.task import EndedBy, Outcome, Task, TaskState
 from malbox_tui.model.worker import WorkerKind, WorkerState, WorkerView
 from malbox_tui.ports import Away, Client, Dropped, Intake
@@ -222,6 +224,7 @@ class ScriptedClient(Client):
         self.offered: list[SampleName] = []
         self.options: list[SubmissionOptions] = []
         self.queries: list[TaskQuery] = []
+        self.accounts: dict[IntakeView, Sequence[IntakeLine]] = {}
         self.answers = asyncio.Event()
         """Cleared: commands are answered when it is set again."""
         self.answers.set()
@@ -279,6 +282,8 @@ class ScriptedClient(Client):
             number = 1000 + len(self.offered)
             if offer.refusal is not None:
                 receipts.append(Refused(offer.name, offer.refusal))
+            elif offer.opened is not None:
+                receipts.append(Opened(offer.name, offer.opened))
             else:
                 receipts.append(Accepted(offer.name, sha256_of(number), 1, number))
             if on_receipt is not None:
@@ -324,6 +329,19 @@ class ScriptedClient(Client):
         if isinstance(found, MalboxError):
             raise found
         return found[:max_bytes]
+
+    async def intakes(self, before: int | None, limit: int) -> Sequence[IntakeView]:
+        """See `Client`: those it was given."""
+        found = [intake for intake in self.accounts if before is None or intake.number < before]
+        return sorted(found, key=lambda intake: -intake.number)[:limit]
+
+    async def intake_lines(self, query: LineQuery) -> IntakePage:
+        """See `Client`: those it was given."""
+        for intake, kept in self.accounts.items():
+            if intake.number == query.intake:
+                lines = [line for line in kept if line.number > query.after and (not query.fates or line.fate in query.fates)]
+                return IntakePage(intake=intake, lines=tuple(lines[: query.limit]), more=len(lines) > query.limit)
+        return IntakePage(intake=None)
 
     async def actions(self, before: int | None, limit: int) -> Sequence[ActionRecord]:
         """See `Client`: nothing was done."""
@@ -383,6 +401,7 @@ class ScriptedIntake(Intake):
 
     def __init__(self, *paths: bytes) -> None:
         self.paths = paths
+        self.surveyed: Survey | None = None
 
     def dropped(self, text: str) -> Dropped:
         """A path in each line."""
@@ -395,6 +414,10 @@ class ScriptedIntake(Intake):
         """See `Intake`."""
         known = [path.decode("utf-8", "surrogateescape") for path in sorted(self.paths)]
         return [path for path in known if path.startswith(text)][:limit]
+
+    async def survey(self, paths: Sequence[bytes], *, counts_only: bool = False) -> AsyncIterator[Survey]:
+        """As it was told, or a file for each."""
+        yield self.surveyed or Survey(files=len(paths), done=True)
 
     async def offers(self, paths: Sequence[bytes]) -> AsyncIterator[Offer]:
         """An empty offer for each."""
@@ -427,6 +450,7 @@ def _matches(row: TaskRecord, query: TaskQuery) -> bool:
         and (where.states is None or row.task.state in where.states)
         and (where.sha256_prefix is None or row.sample.sha256.startswith(where.sha256_prefix.lower()))
         and (where.name_contains is None or any(where.name_contains in name.name for name in row.sample.names))
+        and (where.sha256s is None or row.sample.sha256 in where.sha256s)
     )
 
 

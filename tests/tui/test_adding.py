@@ -12,6 +12,7 @@ from malbox_tui.model.task import RequirementClass, RunOptions
 from malbox_tui.tui.app import MalboxApp
 from malbox_tui.tui.asking import Asked, asked_by, options_of
 from malbox_tui.tui.screens.add import AddSamples
+from malbox_tui.tui.screens.preview import Preview
 from tests.tui.playing import engine, played, until
 from tests.tui.scripted import ScriptedClient, ScriptedIntake, record, surroundings
 
@@ -30,6 +31,9 @@ async def test_a_drop_is_taken_whatever_has_the_focus(first: list[str]) -> None:
     async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
         await pilot.press(*first)
         app.post_message(events.Paste("/in/a.exe\n/in/b.exe"))
+        await until(pilot, lambda: isinstance(app.screen, Preview))
+        assert engine(app).offered == [], "nothing is added before it was seen"
+        await pilot.press("enter")
         await until(pilot, lambda: len(engine(app).offered) == 2)
         assert not isinstance(app.screen, AddSamples)
 
@@ -109,6 +113,8 @@ async def test_a_drop_onto_the_dialog_has_what_is_asked_there() -> None:
     async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
         await pilot.press("a", "down", *"linux")
         app.post_message(events.Paste("/in/a.exe"))
+        await until(pilot, lambda: isinstance(app.screen, Preview))
+        await pilot.press("enter")
         await until(pilot, lambda: bool(engine(app).offered))
 
     _, client = await played(play)
@@ -129,6 +135,7 @@ PINNED = RequirementClass("dynamic", pin="lin-1")
             SubmissionOptions(requires=RequirementClass("dynamic", "linux"), run=RunOptions(("a b", "$x", ""), True)),
             Asked("linux", "'a b' '$x' ''", "yes"),
         ),
+        (SubmissionOptions(priority=-7, again=True), Asked(priority="-7", again="yes")),
     ],
 )
 def test_options_are_written_and_read_as_they_are(given: SubmissionOptions, asked: Asked) -> None:
@@ -160,6 +167,10 @@ def test_a_platform_asks_for_a_machine_and_none_for_none(
         (Asked("linux", "'"), "a quote is not closed"),
         (Asked("linux", "\\"), "a backslash has nothing behind it"),
         (Asked("linux", memory="maybe"), "maybe is neither"),
+        (Asked(again="maybe"), "Again: write yes"),
+        (Asked(priority="high"), "whole number"),
+        (Asked(priority="1000001"), "whole number"),
+        (Asked(priority="9" * 5000), "whole number"),
     ],
 )
 def test_what_can_not_be_asked_is_a_sentence(asked: Asked, problem: str) -> None:

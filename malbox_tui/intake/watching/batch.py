@@ -16,7 +16,8 @@ from malbox_tui.intake.threaded import ThreadedSteps
 from malbox_tui.intake.watching.looking import Found, OpenFolder, Signature, parent_of
 from malbox_tui.model.errors import RefusedContent
 from malbox_tui.model.sample import SampleName
-from malbox_tui.model.submission import Offer, Receipt, Refusal, Refused
+from malbox_tui.model.submission import Offer, Opened, Receipt, Refusal, Refused
+from malbox_tui.model.survey import Survey
 from malbox_tui.ports import Dropped, Intake
 
 
@@ -36,6 +37,11 @@ class Taking:
         return self.over and len(self.receipts) == self.offers
 
     @property
+    def things(self) -> list[Receipt]:
+        """Its receipts, but not that of an archive whose members have theirs."""
+        return [receipt for receipt in self.receipts if not isinstance(receipt, Opened)]
+
+    @property
     def refusals(self) -> list[Refused]:
         """Those of its receipts that are refusals."""
         return [receipt for receipt in self.receipts if isinstance(receipt, Refused)]
@@ -43,12 +49,12 @@ class Taking:
     @property
     def is_stored(self) -> bool:
         """Whether any of it is kept."""
-        return len(self.refusals) < len(self.receipts)
+        return len(self.refusals) < len(self.things)
 
     @property
     def is_stored_whole(self) -> bool:
         """Whether all of its bytes are kept: as it is, or as everything that is in it."""
-        itself = any(not isinstance(receipt, Refused) and receipt.name.origin == self.origin for receipt in self.receipts)
+        itself = any(not isinstance(receipt, Refused) and receipt.name.origin == self.origin for receipt in self.things)
         return itself or (self.is_stored and not self.refusals)
 
 
@@ -69,6 +75,10 @@ class SingleFiles:
     def completions(self, text: str, limit: int) -> list[str]:
         """Nothing is typed here."""
         return []
+
+    async def survey(self, paths: Sequence[bytes], *, counts_only: bool = False) -> AsyncIterator[Survey]:
+        """Nobody asks what would come in here."""
+        yield Survey(done=True)
 
     async def offers(self, paths: Sequence[bytes]) -> AsyncIterator[Offer]:
         """One offer, or none when the file has gone or changed."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -25,8 +25,8 @@ from malbox_tui.intake.watching.putting_away import DONE, REFUSED, NotTheFile, m
 from malbox_tui.intake.watching.standing import Standing, Tell
 from malbox_tui.intake.watching.taken import TakenFiles
 from malbox_tui.intake.watching.writers import being_written
-from malbox_tui.model.sample import escape
-from malbox_tui.model.submission import NOT_KEPT, Accepted, Duplicate, Offer, Receipt, SubmissionOptions
+from malbox_tui.model.sample import SampleName, escape
+from malbox_tui.model.submission import NOT_KEPT, Accepted, Duplicate, Offer, Receipt, Refusal, SubmissionOptions
 
 BATCH_FILES = 256
 """How many files are handed in, and put away, together."""
@@ -115,6 +115,8 @@ class WatchedFolder:
         look = _Look(now)
         try:
             root = await asyncio.to_thread(self._look, look)
+            if look.others:
+                await self._refuse(root, look.others)
             for start in range(0, min(len(look.ready), MOST_AT_ONCE), BATCH_FILES):
                 await self._take(root, look, look.ready[start : start + BATCH_FILES])
         except OSError as exc:
@@ -160,7 +162,6 @@ class WatchedFolder:
         self.identity = (found_root.st_dev, found_root.st_ino)
         self.standing.there()
         self._leave_out(look.tally.left_out)
-        self._refuse(root, look.others)
         return root
 
     def _own_identity(self, root: OpenFolder) -> tuple[int, int] | None:
@@ -191,12 +192,14 @@ class WatchedFolder:
         more = f" So it is with {len(left_out) - 1} more." if len(left_out) > 1 else ""
         self.standing.trouble("left out", f"{escape(path)} is left out: {why}{more}")
 
-    def _refuse(self, root: OpenFolder, others: Collection[Found]) -> None:
-        """Links, pipes and the like: each is told once, and stays."""
-        if others:
-            self.standing.count(refused=len(others))
-            self.standing.refused([f"{escape(found.path)} was not taken: {_why_no_file(root, found)}" for found in others])
-            self._remember(lambda: self._taken.add(found.signature.mark(found.path) for found in others))
+    async def _refuse(self, root: OpenFolder, others: Collection[Found]) -> None:
+        """Links, pipes and the like: each is told once, with a line in the account, and stays."""
+        refusals = await asyncio.to_thread(lambda: [(found, _why_no_file(root, found)) for found in others])
+        self.standing.count(refused=len(others))
+        self.standing.refused([f"{escape(found.path)} was not taken: {why.reason}" for found, why in refusals])
+        offers = (Offer(SampleName(found.name, self._path + b"/" + found.path), refusal=why) for found, why in refusals)
+        await self._submit(_each(offers), self.settings.submission(), None)
+        await asyncio.to_thread(self._remember, lambda: self._taken.add(found.signature.mark(found.path) for found in others))
 
     # --- taking ------------------------------------------------------------------------------------------------------------------
 
@@ -293,11 +296,16 @@ def _why_refused(taking: Taking) -> str:
     return f"{escape(first.name.name)} was refused: {first.refusal.reason}{more}"
 
 
-def _why_no_file(root: OpenFolder, found: Found) -> str:
+async def _each(offers: Iterable[Offer]) -> AsyncIterator[Offer]:
+    for offer in offers:
+        yield offer
+
+
+def _why_no_file(root: OpenFolder, found: Found) -> Refusal:
     if not stat.S_ISLNK(found.mode):
-        return "It is not a regular file."
+        return Refusal("no_file", "It is not a regular file.")
     try:
         with parent_of(found.path, root.descriptor) as (folder, name):
-            return link_reason(name, folder)
+            return Refusal("link", link_reason(name, folder))
     except OSError:
-        return "It is a link; links are not followed."
+        return Refusal("link", "It is a link; links are not followed.")

@@ -1,1 +1,1 @@
-INSERT INTO sample_name (sha256, name, origin) VALUES {rows} ON CONFLICT DO NOTHING
+INSERT INTO sample_name (sha256, name, origin, archive) VALUES {rows} ON CONFLICT DO NOTHING

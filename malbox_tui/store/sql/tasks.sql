@@ -10,7 +10,7 @@ SELECT
     task.profile, task.enforce_timeout, task.run,
     sample.size_bytes, sample.first_seen_at, sample.identification, sample.notes, sample.tags,
     (
-        SELECT json_group_array(json_array(id, hex(name), hex(origin)))
+        SELECT json_group_array(json_array(id, hex(name), hex(origin), archive))
         FROM sample_name WHERE sample_name.sha256 = task.sha256
     )
 FROM total

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -13,28 +13,21 @@ from textual.suggester import Suggester
 from textual.widgets import Input, Static
 
 from malbox_tui.model.submission import SubmissionOptions
-from malbox_tui.ports import Intake
-from malbox_tui.tui.asking import Asked, asked_by, options_of
+from malbox_tui.ports import Dropped, Intake
 from malbox_tui.tui.screens.dialogs import Dialog
+from malbox_tui.tui.screens.option_rows import OptionRows
 from malbox_tui.tui.text import plain, sentence, shown
 
 SHOWN_COMPLETIONS = 5
 
-FIELDS = (
-    ("in a machine", "linux, windows or any; empty: on this host alone"),
-    ("arguments", "the sample's, quoted as in a shell"),
-    ("memory", "yes: keep its machine's"),
-    ("profile", "its name; empty: the one for its kind"),
-)
-"""What is asked for beside the path, in the order of `Asked`: the words before it, and what stands there while it is empty."""
-
 
 @dataclass(frozen=True, slots=True)
 class Addition:
-    """Paths that exist, and what is asked of the samples there."""
+    """Paths, and what is asked of the samples there. `is_drop`: they were dropped on the dialog, and not typed."""
 
     paths: Sequence[bytes]
     options: SubmissionOptions
+    is_drop: bool = False
 
 
 class AddSamples(Dialog[Addition | None]):
@@ -52,11 +45,7 @@ class AddSamples(Dialog[Addition | None]):
     def __init__(self, intake: Intake, given: SubmissionOptions) -> None:
         super().__init__()
         self._intake = intake
-        self._given = given
-        self._inputs = [
-            Input(value, placeholder=hint, compact=True)
-            for value, (_label, hint) in zip(astuple(asked_by(given)), FIELDS, strict=True)
-        ]
+        self._rows = OptionRows(given)
 
     def compose(self) -> ComposeResult:
         """See `Screen`."""
@@ -65,10 +54,7 @@ class AddSamples(Dialog[Addition | None]):
             with Horizontal(classes="form-row"):
                 yield Static(plain("path"), classes="form-label")
                 yield Input(id="prompt", compact=True, suggester=_Paths(self._intake), select_on_focus=False)
-            for asked, (label, _hint) in zip(self._inputs, FIELDS, strict=True):
-                with Horizontal(classes="form-row"):
-                    yield Static(plain(label), classes="form-label")
-                    yield asked
+            yield self._rows
             yield Static(id="completions", classes="dialog-hint")
             hint = "Tab completes, arrows move, Enter adds (folders with all that is in them), Escape leaves."
             yield Static(plain(hint), classes="dialog-hint")
@@ -91,18 +77,21 @@ class AddSamples(Dialog[Addition | None]):
         event.stop()
         dropped = self._intake.dropped(self.query_one("#prompt", Input).value)
         if dropped.paths:
-            self.take(dropped.paths)
+            self._end_with((*dropped.paths, *dropped.missing), is_drop=False)
         else:
             self._say(dropped.problem)
 
-    def take(self, paths: Sequence[bytes]) -> None:
-        """End with these paths and what is asked, or say what is wrong with that."""
+    def take(self, dropped: Dropped) -> None:
+        """End with what was dropped and what is asked, or say what is wrong with that."""
+        self._end_with((*dropped.paths, *dropped.missing), is_drop=True)
+
+    def _end_with(self, paths: Sequence[bytes], *, is_drop: bool) -> None:
         try:
-            options = options_of(Asked(*(asked.value for asked in self._inputs)), self._given)
+            options = self._rows.options()
         except ValueError as problem:
             self._say(str(problem))
         else:
-            self.dismiss(Addition(paths, options))
+            self.dismiss(Addition(paths, options, is_drop))
 
     def action_complete(self) -> None:
         """Complete the path as far as there is one way to go on; where it is not typed, go on."""

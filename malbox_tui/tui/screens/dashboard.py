@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -18,11 +18,13 @@ from malbox_tui.tui import keys
 from malbox_tui.tui.console import Surroundings
 from malbox_tui.tui.feed import Changes
 from malbox_tui.tui.groups import GroupChoice
+from malbox_tui.tui.intake_run import IntakeRun
 from malbox_tui.tui.live import LivePicture
 from malbox_tui.tui.moment import Moment
 from malbox_tui.tui.past import timeline_legend
 from malbox_tui.tui.screens.dialogs import Prompt
-from malbox_tui.tui.text import plain, sentence
+from malbox_tui.tui.text import counted, plain, sentence
+from malbox_tui.tui.widgets.intake_progress import IntakeProgress
 from malbox_tui.tui.widgets.key_bar import KeyBar
 from malbox_tui.tui.widgets.line_view import LineView
 from malbox_tui.tui.widgets.machines import MachinesPane
@@ -59,17 +61,22 @@ class Dashboard(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = keys.bindings(keys.DASHBOARD)
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (150, "-wide")]  # noqa: RUF012 - as the base declares it
 
-    def __init__(self, picture: LivePicture, moment: Callable[[], Moment], around: Surroundings) -> None:
+    def __init__(
+        self, picture: LivePicture, moment: Callable[[], Moment], around: Surroundings, runs: Sequence[IntakeRun] = ()
+    ) -> None:
+        """`runs` are the intakes of this console that are under way."""
         super().__init__()
         self._picture = picture
         self._moment = moment
         self._view = 0
         self._shown = 0
         self._needle = ""
+        self._sums: tuple[str, ...] = ()
         self._title: object = None
         self._offered = (False, False)
         self.groups = GroupChoice()
         self.header = HeaderBar(picture, self.groups, moment, around.host, around.attachment)
+        self.progress = IntakeProgress(runs, moment)
         self.banner = Banner(picture, moment, around.away_notice)
         self.tasks = TaskTable(around.client.query, moment, id="tasks")
         self.worker_strip = WorkerStrip(picture, self.groups, moment)
@@ -82,6 +89,7 @@ class Dashboard(Screen[None]):
         """See `Screen`."""
         yield self.header
         yield self.banner
+        yield self.progress
         yield self._too_small
         with Horizontal(id="panes"):
             with Vertical(id="left"):
@@ -110,6 +118,7 @@ class Dashboard(Screen[None]):
             self.banner.problem = self.tasks.problem
         self.worker_strip.changed()
         self.machines.changed()
+        self.progress.changed()
         self._shown += 1
         if self._shown % 2:
             for pane in (self.header, self.banner, self.timelines, self.events):
@@ -118,7 +127,16 @@ class Dashboard(Screen[None]):
 
     def tick(self) -> None:
         """Draw what moves with time alone."""
-        for pane in (self.header, self.banner, self.tasks, self.worker_strip, self.machines, self.timelines, self.events):
+        for pane in (
+            self.header,
+            self.banner,
+            self.progress,
+            self.tasks,
+            self.worker_strip,
+            self.machines,
+            self.timelines,
+            self.events,
+        ):
             pane.changed()
         self._entitle()
 
@@ -174,9 +192,15 @@ class Dashboard(Screen[None]):
         if not self.machines.has_focus:
             self.action_machines()
 
+    def show_sums(self, sums: Sequence[str]) -> None:
+        """Show the tasks of these contents alone, until something else is searched for."""
+        self._sums, self._needle = tuple(sums), ""
+        self._view = 0
+        self._apply()
+
     def _filter_chosen(self, needle: str | None) -> None:
         if needle is not None:
-            self._needle = needle
+            self._needle, self._sums = needle, ()
             self._apply()
 
     @property
@@ -199,6 +223,7 @@ class Dashboard(Screen[None]):
         where = TaskFilter(
             states=states,
             sha256_prefix=needle if by_sum else None,
+            sha256s=self._sums or None,
             name_contains=needle.encode("utf-8", "surrogateescape") if needle and not by_sum else None,
         )
         self.tasks.show(where, self.tasks.sort)
@@ -210,6 +235,8 @@ class Dashboard(Screen[None]):
         self._offer(overview)
         view = VIEWS[self._view][0]
         title = plain(f"Tasks · {view} {self.tasks.total}")
+        if self._sums:
+            title.append(f" · / {counted(len(self._sums), 'sum')}")
         if self._needle:
             title.append(" · / ")
             title.append_text(sentence(self._needle))

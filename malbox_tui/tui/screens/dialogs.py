@@ -51,7 +51,7 @@ class Dialog(ModalScreen[T]):
         return super().dismiss(result) if self.is_active else AwaitComplete()
 
 
-class _Box(VerticalScroll, inherit_bindings=False, can_focus=False):
+class Box(VerticalScroll, inherit_bindings=False, can_focus=False):
     """Keeps what has the focus in sight, whatever is laid out anew, and leaves the arrow keys to whoever moves that."""
 
     def on_resize(self) -> None:
@@ -86,7 +86,7 @@ class Question(Dialog[object]):
 
     def compose(self) -> ComposeResult:
         """See `Screen`."""
-        with _Box(classes="dialog"):
+        with Box(classes="dialog"):
             yield Static(plain(self._title, "bold"), classes="dialog-title")
             for line in self._lines:
                 yield Static(line)

@@ -14,7 +14,7 @@ from malbox_tui.intake.watching.taken import TakenFiles
 from malbox_tui.intake.watching.watched_folder import WatchedFolder
 from malbox_tui.model.archive import ArchiveChoice
 from malbox_tui.model.errors import EngineStopped, RefusedContent
-from malbox_tui.model.submission import Accepted, Account, Duplicate, Offer, Receipt, Refusal, Refused, SubmissionOptions
+from malbox_tui.model.submission import Accepted, Account, Duplicate, Offer, Opened, Receipt, Refusal, Refused, SubmissionOptions
 from malbox_tui.model.task import TaskState
 from malbox_tui.ports import Intake, Unpacker
 
@@ -53,6 +53,8 @@ class Desk:
         return Account(tuple(receipts))
 
     async def _receipt(self, offer: Offer, options: SubmissionOptions) -> Receipt:
+        if offer.opened is not None:
+            return Opened(offer.name, offer.opened)
         if offer.content is None or self.refuses is not None:
             refusal = offer.refusal or self.refuses
             assert refusal is not None

@@ -1,0 +1,1 @@
+DELETE FROM intake WHERE id <= (SELECT max(id) FROM intake) - ?

@@ -1,0 +1,1 @@
+DELETE FROM intake_line WHERE number <= (SELECT max(number) FROM intake_line) - ?

@@ -1,0 +1,145 @@
+"""What a drop would bring in, before it does: how much of what, what is known or can't be taken, and what is asked of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.widgets import Input, Static
+
+from malbox_tui.model.errors import EngineStopped, MalboxError
+from malbox_tui.model.intake import title_of
+from malbox_tui.model.queries import MAX_ROWS, TaskFilter, TaskQuery
+from malbox_tui.model.submission import SubmissionOptions
+from malbox_tui.model.survey import Survey
+from malbox_tui.model.task import TaskState
+from malbox_tui.ports import Client, Dropped, Intake
+from malbox_tui.tui.intake_words import preview_lines, preview_title
+from malbox_tui.tui.moment import Moment
+from malbox_tui.tui.screens.add import Addition
+from malbox_tui.tui.screens.dialogs import Box, Dialog
+from malbox_tui.tui.screens.option_rows import OptionRows
+from malbox_tui.tui.text import plain, sentence
+
+ASKED_AT_ONCE = 500
+MARGIN_CELLS = 8
+"""What the dialog's border, its padding and a scroll bar take."""
+STANDING = frozenset(TaskState) - {TaskState.FAILED, TaskState.TIMED_OUT, TaskState.CANCELED}
+"""Content with a task in one of these states gets no other one."""
+HINT = "Enter adds them, arrows move, Escape leaves. ^z takes back what was added, until the first of it starts."
+
+
+class Preview(Dialog[tuple[Addition, Survey] | None]):
+    """Ends with what is to be added, and what was seen of it; None when it was left. More may be dropped on it."""
+
+    AUTO_FOCUS = "Input"
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave", "back", show=False),
+        Binding("enter", "add", "add", show=False),
+        Binding("up", "app.focus_previous", show=False),
+        Binding("down", "app.focus_next", show=False),
+    ]
+
+    def __init__(
+        self, dropped: Dropped, given: SubmissionOptions, intake: Intake, client: Client, moment: Callable[[], Moment]
+    ) -> None:
+        super().__init__()
+        self._paths: dict[bytes, None] = {}
+        self._intake = intake
+        self._client = client
+        self._moment = moment
+        self._survey = Survey()
+        self._known: set[str] | None = set()
+        self._asked: set[str] = set()
+        self._rows = OptionRows(given)
+        self._title = Static(preview_title(self._survey), classes="dialog-title")
+        self._body = Static(classes="preview-body")
+        self._problem = Static(classes="dialog-problem")
+        self._keep(dropped)
+
+    def compose(self) -> ComposeResult:
+        """See `Screen`."""
+        with Box(classes="dialog"):
+            yield self._title
+            yield self._body
+            yield self._rows
+            yield self._problem
+            yield Static(plain(HINT), classes="dialog-hint")
+
+    def on_mount(self) -> None:
+        """Look at it."""
+        self._look()
+
+    def on_resize(self) -> None:
+        """Its lines have another width."""
+        self.call_after_refresh(self._draw)
+
+    def take(self, dropped: Dropped) -> None:
+        """More was dropped: some terminals send each file by itself."""
+        self._keep(dropped)
+        self._look()
+
+    def _keep(self, dropped: Dropped) -> None:
+        self._paths |= dict.fromkeys((*dropped.paths, *dropped.missing))
+        self._problem.display = bool(dropped.problem)
+        self._problem.update(sentence(dropped.problem))
+
+    def _look(self) -> None:
+        self.run_worker(self._look_at(tuple(self._paths)), name="survey")
+
+    async def _look_at(self, paths: Sequence[bytes]) -> None:
+        """Until more was dropped: then another look is under way."""
+        async for survey in self._intake.survey(paths):
+            if len(paths) < len(self._paths):
+                return
+            self._survey = survey
+            self._draw()
+            await self._ask(survey.sums)
+        self._draw()
+
+    async def _ask(self, sums: Sequence[str]) -> None:
+        """Which of these contents have a task already."""
+        fresh = [sha256 for sha256 in sums if sha256 not in self._asked]
+        for start in range(0, len(fresh), ASKED_AT_ONCE):
+            some = tuple(fresh[start : start + ASKED_AT_ONCE])
+            self._asked.update(some)
+            try:
+                page = await self._client.query(TaskQuery(where=TaskFilter(sha256s=some, states=STANDING), limit=MAX_ROWS))
+            except EngineStopped:
+                return
+            except MalboxError:
+                self._known = None
+                return
+            if self._known is not None:
+                self._known |= {row.sample.sha256 for row in page.rows}
+
+    def _draw(self) -> None:
+        if not self.is_attached:
+            return
+        width = max(20, self._body.size.width or self.size.width - MARGIN_CELLS)
+        self._title.update(preview_title(self._survey))
+        lines = preview_lines(self._survey, title_of(tuple(self._paths)), self._known, self._moment(), width)
+        self._body.update(Text("\n").join(lines))
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Add them."""
+        event.stop()
+        self.action_add()
+
+    def action_add(self) -> None:
+        """End with all of it, or say what is wrong with what is asked."""
+        try:
+            options = self._rows.options()
+        except ValueError as problem:
+            self._problem.display = True
+            self._problem.update(sentence(str(problem)))
+        else:
+            self.dismiss((Addition(tuple(self._paths), options, is_drop=True), self._survey))
+
+    def action_leave(self) -> None:
+        """Add nothing."""
+        self.dismiss(None)
