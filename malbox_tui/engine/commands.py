@@ -256,6 +256,8 @@ class CommandDesk:
                 enforce_timeout=task.enforce_timeout,
                 run=task.run,
                 profile=task.profile,
+                wishes=task.wishes,
+                owner=task.owner,
                 requires=requires,
                 retry_of=task_id,
             )

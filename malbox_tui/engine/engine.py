@@ -37,6 +37,7 @@ from malbox_tui.engine.stores import Stores
 from malbox_tui.engine.submission import SubmissionDesk
 from malbox_tui.engine.tracker import TaskTracker, was_cancelled
 from malbox_tui.engine.waiting import WaitingRoom
+from malbox_tui.engine.wishes import WishDesk
 from malbox_tui.engine.worker_pool import WorkerPool
 from malbox_tui.model import events as news
 from malbox_tui.model.actions import ActionRecord
@@ -133,10 +134,15 @@ class Engine:
         stores = Stores(adapters.store, adapters.quarantine, adapters.results, self._health)
         self._recovery = Recovery(adapters.store, self._lifecycle, adapters.results, self._health, settings.analysis.max_crashes)
         self._profiles = Profiles(settings, lambda requires: self._waiting.refusal(requires), lambda: self._roster.names)
+        self._roster = PluginRoster(
+            adapters.runner, adapters.guest_plugins, settings, lambda guests: self._running.follow(guests)
+        )
+        wishes = WishDesk(self._roster, lambda: adapters.runner.plan, lambda: self._pool.groups.values())
         guests = GuestSide(adapters.guest_plugins, self.announce)
         self._running = Running(stores, adapters.runner, self._machines, settings, guests)
-        self._executor = Executor(stores, adapters.runner, self._machines, self._tracker, settings, self._running, self._profiles)
-        self._roster = PluginRoster(adapters.runner, adapters.guest_plugins, settings, self._running.follow)
+        self._executor = Executor(
+            stores, adapters.runner, self._machines, self._tracker, settings, self._running, self._profiles, wishes
+        )
         self._driver = Driver(
             lifecycle=self._lifecycle,
             executor=self._executor,
@@ -198,6 +204,7 @@ class Engine:
             max_sample_bytes=settings.intake.max_sample_bytes,
             settings=settings.analysis,
             profiles=self._profiles,
+            wishes=wishes,
         )
 
     # --- life --------------------------------------------------------------------------------------------------------------------

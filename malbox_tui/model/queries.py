@@ -26,12 +26,14 @@ class TaskSort(StrEnum):
 
 
 class TaskFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """All given conditions must hold; None asks nothing. `name_contains` is compared with the raw bytes of the names."""
+    """All given conditions must hold; None asks nothing. `name_contains` is compared with the raw bytes of the names.
+    An empty `owner` asks for what belongs to nobody."""
 
     task_ids: tuple[int, ...] | None = None
     states: frozenset[TaskState] | None = None
     sha256_prefix: str | None = None
     name_contains: bytes | None = None
+    owner: str | None = None
 
 
 class TaskQuery(msgspec.Struct, frozen=True, kw_only=True):

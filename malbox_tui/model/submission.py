@@ -12,10 +12,12 @@ from malbox_tui.model.task import RequirementClass, RunOptions, TaskState
 
 
 class Refusal(msgspec.Struct, frozen=True):
-    """Why something was not taken: `code` is stable for scripts, `reason` is a sentence for a person."""
+    """Why something was not taken: `code` is stable for scripts, `reason` is a sentence for a person. `things`: how many it is said
+    of."""
 
     code: str
     reason: str
+    things: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,9 @@ class SubmissionOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     `enforce_timeout`: watch the guest for the whole timeout, also when the sample has ended before; None: as the configuration says.
     `profile`: the name of one; empty: the one for the kind of the content, or else the default, where there are such.
+    `plugins`: only these take part, with what they need; empty: as the profile says. `plugin_options`: each as `PLUGIN.KEY=VALUE`, or
+    `KEY=VALUE` where one plugin alone has the option. `owner`: who the samples belong to; empty: nobody.
+    `unique` takes no content that is known at all; it is a duplicate of a task that may have ended in any way.
     `hold` takes tasks that no machine and no worker group could serve now, to wait for one that can; else they are refused.
     `actor` is who submits (empty: whoever runs the engine), and `origin` from where, as those of a `Command`.
     """
@@ -49,6 +54,10 @@ class SubmissionOptions(msgspec.Struct, frozen=True, kw_only=True):
     hold: bool = False
     run: RunOptions = RunOptions()
     profile: str = ""
+    plugins: tuple[str, ...] = ()
+    plugin_options: tuple[str, ...] = ()
+    owner: str = ""
+    unique: bool = False
     actor: str = ""
     origin: str = ""
 

@@ -8,6 +8,7 @@ from typing import Protocol
 import msgspec
 
 from malbox_tui.model.events import Event, EventBody
+from malbox_tui.model.plugin_wishes import NO_WISHES, PluginWishes
 from malbox_tui.model.queries import TaskPage, TaskQuery
 from malbox_tui.model.report import Identification
 from malbox_tui.model.sample import SampleName
@@ -46,6 +47,9 @@ class NewTask(msgspec.Struct, frozen=True):
     enforce_timeout: bool = False
     run: RunOptions = RunOptions()
     profile: ChosenProfile | None = None
+    wishes: PluginWishes = NO_WISHES
+    owner: str = ""
+    unique: bool = False
 
 
 class Added(msgspec.Struct, frozen=True):
@@ -104,6 +108,7 @@ class Store(Protocol):
 
         Unless `again` or `retry_of` is set, content with a task that is pending or owned joins that one, and content with a completed
         task (the latest) is a duplicate of it: no task is made, the name is kept. With `again`, only a pending or owned task is joined.
+        With `unique`, content that has neither joins its latest task, however that ended.
         """
         ...
 

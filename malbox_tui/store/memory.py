@@ -195,7 +195,9 @@ class MemoryStore:
         if new.retry_of is not None and new.retry_of not in self._tasks:
             return partial(request.answer.fail, StoreError(f"The store could not be used: there is no task {new.retry_of}."))
         sample = self._keep_sample(new)
-        standing = rules.task_to_join(new, self._latest(new.sha256, live=True), self._latest(new.sha256, live=False))
+        standing = rules.task_to_join(
+            new, self._latest(new.sha256, live=True), self._latest(new.sha256, live=False), self._latest_of_all(new.sha256)
+        )
         if standing is not None:
             return partial(request.answer.give, Added(standing, created=False))
         task = rules.created(new, len(self._tasks) + 1)
@@ -221,6 +223,10 @@ class MemoryStore:
             if not task.state.is_final if live else task.state is TaskState.COMPLETED:
                 return task
         return None
+
+    def _latest_of_all(self, sha256: str) -> Task | None:
+        task_ids = self._task_ids_of.get(sha256)
+        return self._tasks[task_ids[-1]] if task_ids else None
 
     def _claim(self, request: Claiming) -> Callable[[], None]:
         claim = request.claim
@@ -270,6 +276,7 @@ class MemoryStore:
             and (where.states is None or task.state in where.states)
             and (where.sha256_prefix is None or task.sha256.startswith(where.sha256_prefix.lower()))
             and (where.name_contains is None or any(where.name_contains in n.name for n in self._samples[task.sha256].names))
+            and (where.owner is None or task.owner == where.owner)
         )
 
 

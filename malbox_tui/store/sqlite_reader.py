@@ -29,8 +29,11 @@ _CONDITIONS: Mapping[str, str] = {
     "states": "task.state IN (SELECT value FROM json_each(:states))",
     "sha256_prefix": "task.sha256 >= :sha256_prefix AND task.sha256 < :sha256_prefix || 'g'",
     "name_contains": "task.sha256 IN (SELECT sha256 FROM sample_name WHERE instr(name, :name_contains) > 0)",
+    "owner": "task.owner = :owner AND task.owner <> ''",
+    "nobody": "task.owner = ''",
 }
-"""A field of `TaskFilter` → its condition. 'g' sorts after every hexadecimal digit."""
+"""A field of `TaskFilter` → its condition; `nobody` is an empty `owner`. 'g' sorts after every hexadecimal digit, and `<> ''` is
+what the index of owners is made for."""
 
 _ORDERS: Mapping[TaskSort, str] = {
     TaskSort.NEWEST: "task.id DESC",
@@ -153,4 +156,6 @@ def _asked(where: TaskFilter) -> dict[str, Any]:
         parameters["sha256_prefix"] = where.sha256_prefix.lower()
     if where.name_contains is not None:
         parameters["name_contains"] = where.name_contains
+    if where.owner is not None:
+        parameters["owner" if where.owner else "nobody"] = where.owner
     return parameters
