@@ -26,9 +26,9 @@ from malbox_tui.cli.waits import tell_of_waits
 from malbox_tui.cli.wishes import Wishes
 from malbox_tui.config.loading import Configuration
 from malbox_tui.config.settings import Settings
-from malbox_tui.model.archive import ArchiveChoice
 from malbox_tui.model.commands import ShutdownMode
 from malbox_tui.model.errors import ConfigError, EngineStopped
+from malbox_tui.model.selection import IntakeChoice
 from malbox_tui.model.submission import Offer, SubmissionOptions
 from malbox_tui.ports import Client, Intake
 
@@ -68,7 +68,7 @@ def analyze(
     for note in configuration.notes:
         tell(sentence(note))
     asked = wishes or Wishes()
-    request = AnalysisRequest(tuple(os.fsencode(path) for path in paths), asked.submission(), asked.archives(), json)
+    request = AnalysisRequest(tuple(os.fsencode(path) for path in paths), asked.submission(), asked.choice(), json)
     with Interruption() as interruption:
         return Analysis(request, configuration.settings, chosen, interruption).carry_out()
 
@@ -93,7 +93,7 @@ class AnalysisRequest:
 
     paths: tuple[bytes, ...]
     wishes: SubmissionOptions
-    archives: ArchiveChoice
+    choice: IntakeChoice
     json: bool
 
 
@@ -156,7 +156,7 @@ class Analysis:
         from malbox_tui.runtime import open_intake
 
         self._interruption.on(Stage.GIVING_BACK, _canceller())
-        intake = open_intake(self._settings, self._folders, self._request.archives)
+        intake = open_intake(self._settings, self._folders, self._request.choice)
         offers = self._until_interrupted(intake) if self._request.paths else None
         try:
             with suppress(EngineStopped):

@@ -119,7 +119,7 @@ class SubmissionLog:
                 self._task_ids.append(receipt.task_id)
         elif isinstance(receipt, Duplicate):
             self._duplicates += 1
-        else:
+        elif not receipt.is_left_out:
             self._refused += 1
 
     @property

@@ -23,7 +23,7 @@ from malbox_tui.intake.regular_file import RegularFile, link_reason, look_at, re
 from malbox_tui.intake.threaded import ThreadedSteps
 from malbox_tui.model.errors import RefusedContent
 from malbox_tui.model.sample import SampleName
-from malbox_tui.model.submission import Offer, Refusal
+from malbox_tui.model.submission import LEFT_OUT, Offer, Refusal
 from malbox_tui.ports import Dropped
 
 _OPEN_FOLDERS = 32
@@ -43,10 +43,12 @@ class _Folder:
 class FolderIntake:
     """The `Intake` for paths on this host."""
 
-    def __init__(self, max_sample_bytes: int, own_root: bytes | None = None) -> None:
-        """`own_root` is the engine's own data folder: it is refused when it is met, so that an engine never feeds on itself."""
+    def __init__(self, max_sample_bytes: int, own_root: bytes | None = None, *, recursive: bool = True) -> None:
+        """`own_root` is the engine's own data folder: it is refused when it is met, so that an engine never feeds on itself. Without
+        `recursive`, folders in a given folder are left out, and counted."""
         self._max_sample_bytes = max_sample_bytes
         self._own_root = own_root
+        self._recursive = recursive
 
     def dropped(self, text: str) -> Dropped:
         """As `Intake.dropped`."""
@@ -58,7 +60,7 @@ class FolderIntake:
 
     async def offers(self, paths: Sequence[bytes]) -> AsyncIterator[Offer]:
         """As `Intake.offers`. An offer's open file is closed when its content was read, closed or forgotten."""
-        walk = ThreadedSteps(_Walk(self._max_sample_bytes, self._own_root).offers(tuple(paths)))
+        walk = ThreadedSteps(_Walk(self._max_sample_bytes, self._own_root, self._recursive).offers(tuple(paths)))
         try:
             async for offer in walk:
                 yield offer
@@ -67,7 +69,9 @@ class FolderIntake:
 
 
 class _Walk:
-    def __init__(self, max_sample_bytes: int, own_root: bytes | None) -> None:
+    def __init__(self, max_sample_bytes: int, own_root: bytes | None, recursive: bool) -> None:
+        self._recursive = recursive
+        self._left_out = 0
         self._max_sample_bytes = max_sample_bytes
         self._own = _identity_of(own_root) if own_root is not None else None
         self._stack: list[_Folder] = []
@@ -79,6 +83,9 @@ class _Walk:
                 yield from self._visit(given, None, given)
                 while self._stack:
                     yield from self._next_of_deepest()
+                if self._left_out:
+                    yield Offer(SampleName(_base_name(given), given), refusal=_not_gone_into(self._left_out))
+                    self._left_out = 0
         finally:
             for folder in self._stack:
                 _close(folder)
@@ -95,7 +102,10 @@ class _Walk:
         label = SampleName(name=_base_name(path), origin=path)
         try:
             if stat.S_ISDIR(look_at(name, folder).st_mode):
-                self._enter(name, folder, path)
+                if folder is None or self._recursive:
+                    self._enter(name, folder, path)
+                else:
+                    self._left_out += 1
                 return
             content, head = self._opened(name, folder)
         except RefusedContent as exc:
@@ -165,6 +175,11 @@ def _reopened(folder: _Folder, child: int) -> int:
         return descriptor
     os.close(descriptor)
     raise RefusedContent("unreadable_folder", "It was moved while it was read; the rest of it was left out.")
+
+
+def _not_gone_into(folders: int) -> Refusal:
+    these = "1 folder in it was" if folders == 1 else f"{folders} folders in it were"
+    return Refusal(LEFT_OUT, f"{these} left out: only what lies in it itself was asked for.", folders)
 
 
 def _unreadable_folder(exc: OSError) -> RefusedContent:

@@ -21,6 +21,10 @@ class PluginWishes(msgspec.Struct, frozen=True):
         reason = f"The task is to be looked at by {', '.join(self.only)} only."
         return dict.fromkeys(plan.left_out(self.only, names), reason)
 
+    def written_options(self) -> list[str]:
+        """The options as a person writes them."""
+        return [f"{name}.{key}={value}" for name, given in self.options.items() for key, value in given.items()]
+
     def options_over(self, others: Mapping[str, Mapping[str, str]]) -> Mapping[str, Mapping[str, str]]:
         """By plugin: these options, and of `others` those that these say nothing of."""
         names = (*others, *(name for name in self.options if name not in others))

@@ -10,6 +10,9 @@ import msgspec
 from malbox_tui.model.sample import SampleName
 from malbox_tui.model.task import RequirementClass, RunOptions, TaskState
 
+LEFT_OUT = "left_out"
+"""The code of refusals of what wasn't asked for, by name, number or place."""
+
 
 class Refusal(msgspec.Struct, frozen=True):
     """Why something was not taken: `code` is stable for scripts, `reason` is a sentence for a person. `things`: how many it is said
@@ -87,6 +90,11 @@ class Refused(msgspec.Struct, frozen=True, tag="refused"):
     name: SampleName
     refusal: Refusal
 
+    @property
+    def is_left_out(self) -> bool:
+        """Whether it stands for things that weren't asked for."""
+        return self.refusal.code == LEFT_OUT
+
 
 Receipt = Accepted | Duplicate | Refused
 
@@ -109,5 +117,11 @@ class Account:
 
     @property
     def refused(self) -> list[Refused]:
-        """The offers that were not taken."""
-        return [receipt for receipt in self.receipts if isinstance(receipt, Refused)]
+        """The offers that were not taken, and were asked for."""
+        return [receipt for receipt in self.receipts if isinstance(receipt, Refused) and not receipt.is_left_out]
+
+    @property
+    def left_out(self) -> int:
+        """How many things were not asked for."""
+        receipts = (receipt for receipt in self.receipts if isinstance(receipt, Refused) and receipt.is_left_out)
+        return sum(receipt.refusal.things for receipt in receipts)

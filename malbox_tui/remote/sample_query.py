@@ -1,8 +1,8 @@
 """The query of an upload: the sample's name, where it came from, and what is asked of it.
 
 `name` and `origin` are bytes, percent-encoded. The others are the fields of `SubmissionOptions`, of its `requires` and of its `run`, by
-their own names, except that each tag is a `tag`, each argument an `argument`, and the pinned machine is `machine`; what is left out has
-its default. Numbers and true or false are written as in JSON.
+their own names, except that each tag is a `tag`, each argument an `argument`, each plugin a `plugin`, each option of theirs an
+`option`, and the pinned machine is `machine`; what is left out has its default. Numbers and true or false are written as in JSON.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ MAX_NAME_BYTES = 4096
 """A name or an origin that is longer is refused (PATH_MAX of Linux)."""
 
 Argument = Annotated[str, msgspec.Meta(max_length=4096)]
+Option = Annotated[str, msgspec.Meta(min_length=3, max_length=8192)]
 Word = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 
 
@@ -41,6 +42,10 @@ class SampleQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     argument: Annotated[tuple[Argument, ...], msgspec.Meta(max_length=100)] = ()
     memory_dump: bool = False
     profile: Annotated[str, msgspec.Meta(max_length=200)] = ""
+    plugin: Annotated[tuple[Word, ...], msgspec.Meta(max_length=100)] = ()
+    option: Annotated[tuple[Option, ...], msgspec.Meta(max_length=100)] = ()
+    owner: Annotated[str, msgspec.Meta(max_length=200)] = ""
+    unique: bool = False
 
     def options(self) -> SubmissionOptions:
         """The same as an engine takes it."""
@@ -60,11 +65,16 @@ class SampleQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             ),
             run=RunOptions(self.argument, self.memory_dump),
             profile=self.profile,
+            plugins=self.plugin,
+            plugin_options=self.option,
+            owner=self.owner,
+            unique=self.unique,
         )
 
 
 _DEFAULTS = SampleQuery()
-_LISTS = ("tag", "avoid", "argument")
+LISTS = frozenset({"tag", "avoid", "argument", "plugin", "option"})
+"""The parameters that may come several times."""
 
 
 def sample_query(name: SampleName, options: SubmissionOptions) -> str:
@@ -85,12 +95,16 @@ def sample_query(name: SampleName, options: SubmissionOptions) -> str:
         argument=options.run.arguments,
         memory_dump=options.run.memory_dump,
         profile=options.profile,
+        plugin=options.plugins,
+        option=options.plugin_options,
+        owner=options.owner,
+        unique=options.unique,
     )
     pairs = [("name", name.name), *([("origin", name.origin)] if name.origin else [])]
     for field in SampleQuery.__struct_fields__:
         value = getattr(asked, field)
         if value != getattr(_DEFAULTS, field):
-            pairs += [(field, _written(item)) for item in (value if field in _LISTS else (value,))]
+            pairs += [(field, _written(item)) for item in (value if field in LISTS else (value,))]
     return "&".join(f"{field}={quote_from_bytes(value, safe='')}" for field, value in pairs)
 
 
@@ -99,7 +113,7 @@ def parse_sample_query(query: bytes) -> tuple[SampleName, SubmissionOptions]:
     parts: dict[str, bytes] = {}
     texts: dict[str, str | list[str]] = {}
     for field, value in query_pairs(query):
-        if field in _LISTS:
+        if field in LISTS:
             found = texts.setdefault(field, [])
             assert isinstance(found, list)
             found.append(_text(field, value))

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 from textual.app import App
 
 from malbox_tui.model.errors import EngineStopped, MalboxError
 from malbox_tui.model.sample import escape
-from malbox_tui.model.submission import Accepted, Account, Refused, SubmissionOptions
+from malbox_tui.model.submission import Accepted, Account, Offer, Refused, SubmissionOptions
+from malbox_tui.ports import Intake
 from malbox_tui.tui.access import Access
 from malbox_tui.tui.console import Surroundings
 from malbox_tui.tui.notices import say, say_text
@@ -39,21 +40,22 @@ class Adding:
             say(self._app, note)
         self.add(self._around.paths)
 
-    def add(self, paths: Sequence[bytes], options: SubmissionOptions | None = None) -> None:
-        """Submit files and folders; none, and nothing happens. Without options the command line's are theirs."""
+    def add(self, paths: Sequence[bytes], options: SubmissionOptions | None = None, intake: Intake | None = None) -> None:
+        """Submit files and folders; none, and nothing happens. Without options the command line's are theirs, and so is the intake."""
         if paths and (why_not := self._access.refusal("add_samples")) is not None:
             say(self._app, f"{counted(len(paths), 'path')} not added. {why_not}", bad=True)
         elif paths:
-            submission = self._submit(tuple(paths), options or self._around.wishes)
+            offers = (intake or self._around.intake).offers(tuple(paths))
+            submission = self._submit(offers, options or self._around.wishes)
             self._app.run_worker(submission, name=f"submission {next(self._numbers)}")
 
     async def ask(self) -> None:
         """Ask for a path."""
-        await self._app.push_screen(AddSamples(self._around.intake, self._around.wishes), self._add)
+        await self._app.push_screen(AddSamples(self._around.intake, self._around.wishes, self._around.line), self._add)
 
     def _add(self, addition: Addition | None) -> None:
         if addition is not None:
-            self.add(addition.paths, addition.options)
+            self.add(addition.paths, addition.options, addition.intake)
 
     def take_paste(self, text: str) -> bool:
         """Submit what was dropped or pasted; False when it is for an input that has the focus."""
@@ -73,9 +75,9 @@ class Adding:
         say(self._app, dropped.problem, bad=True)
         return True
 
-    async def _submit(self, paths: tuple[bytes, ...], options: SubmissionOptions) -> None:
+    async def _submit(self, offers: AsyncIterator[Offer], options: SubmissionOptions) -> None:
         try:
-            account = await self._around.client.submit(self._around.offers(paths), options)
+            account = await self._around.client.submit(offers, options)
         except EngineStopped:
             return
         except MalboxError as error:
@@ -87,6 +89,8 @@ class Adding:
         parts = [f"{len(account.accepted)} added"]
         parts += [f"{len(account.duplicates)} known already"] if account.duplicates else []
         text = plain(", ".join(parts))
+        if left_out := account.left_out:
+            text.append(f", {left_out} left out")
         if account.refused:
             first = account.refused[0]
             text.append(f", {len(account.refused)} refused: ")

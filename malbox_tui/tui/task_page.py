@@ -177,6 +177,12 @@ def _about(task: Task, moment: Moment, clock: Callable[[float], str], width: int
     yield _labelled("type", shown(f"{task.type}, priority {task.priority}, {_attempts(task)}"), moment)
     if task.profile is not None and task.profile.name:
         yield from _told("profile", str(task.profile), moment, width)
+    if task.owner:
+        yield _labelled("owner", shown(task.owner), moment)
+    if task.wishes.only:
+        yield from _told("plugins", f"{', '.join(task.wishes.only)} only, and what they need", moment, width)
+    if task.wishes.options:
+        yield from _told("options", ", ".join(task.wishes.written_options()), moment, width)
     if task.requires.needs_machine:
         yield _labelled("needs", shown(str(task.requires)), moment)
     if task.machine is not None:

@@ -62,6 +62,8 @@ def test_a_finished_tasks_record_says_everything() -> None:
         "timeout_s": 300.0,
         "enforce_timeout": False,
         "profile": None,
+        "owner": None,
+        "wishes": {"plugins": [], "options": {}},
         "run": {"arguments": [], "memory_dump": False},
         "stages": {"pending": 9.75, "running": 39.5},
         "verdict": {"classification": "malicious", "score": 100, "confidence": "high", "labels": ["EICAR", r"\x1b[31mred"]},

@@ -26,10 +26,12 @@ words = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=2
     arguments=st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=20), max_size=3),
     memory=st.booleans(),
     profile=st.just("") | words,
+    plugins=st.lists(words, max_size=3),
+    asked=st.tuples(st.lists(words.map(lambda word: f"{word}=a b=&\xfc"), max_size=3), st.just("") | words, st.booleans()),
     others=st.tuples(st.none() | words, st.none() | words, st.none() | words),
 )
 def test_what_is_written_is_read_back(
-    name, origin, priority, timeout_s, enforce, flags, tags, arguments, memory, profile, others
+    name, origin, priority, timeout_s, enforce, flags, tags, arguments, memory, profile, plugins, asked, others
 ) -> None:
     platform, arch, pin = others
     options = SubmissionOptions(
@@ -41,6 +43,10 @@ def test_what_is_written_is_read_back(
         requires=RequirementClass("dynamic", platform, arch, tuple(tags), pin),
         run=RunOptions(tuple(arguments), memory),
         profile=profile,
+        plugins=tuple(plugins),
+        plugin_options=tuple(asked[0]),
+        owner=asked[1],
+        unique=asked[2],
     )
     query = sample_query(SampleName(name, origin), options)
     assert query.isascii()

@@ -15,6 +15,7 @@ from textual.widgets import Input, Static
 from malbox_tui.model.submission import SubmissionOptions
 from malbox_tui.ports import Intake
 from malbox_tui.tui.asking import Asked, asked_by, options_of
+from malbox_tui.tui.console import OptionsLine
 from malbox_tui.tui.screens.dialogs import Dialog
 from malbox_tui.tui.text import plain, sentence, shown
 
@@ -28,17 +29,20 @@ FIELDS = (
 )
 """What is asked for beside the path, in the order of `Asked`: the words before it, and what stands there while it is empty."""
 
+MORE_HINT = "as on the command line: --owner ana --plugins strings"
+
 
 @dataclass(frozen=True, slots=True)
 class Addition:
-    """Paths that exist, and what is asked of the samples there."""
+    """Paths that exist, what is asked of the samples there, and what finds them (None: what the console has anyway)."""
 
     paths: Sequence[bytes]
     options: SubmissionOptions
+    intake: Intake | None = None
 
 
 class AddSamples(Dialog[Addition | None]):
-    """Ends with what is to be added; None when it was left. `given` is what is asked of samples at first."""
+    """Ends with what is to be added; None when it was left. `given` is what is asked of samples at first, `line` reads what else is."""
 
     AUTO_FOCUS = "#prompt"
 
@@ -49,8 +53,10 @@ class AddSamples(Dialog[Addition | None]):
         Binding("down", "app.focus_next", show=False),
     ]
 
-    def __init__(self, intake: Intake, given: SubmissionOptions) -> None:
+    def __init__(self, intake: Intake, given: SubmissionOptions, line: OptionsLine | None = None) -> None:
         super().__init__()
+        self._line = line
+        self._more = Input("" if line is None else line.text, placeholder=MORE_HINT, compact=True, id="options")
         self._intake = intake
         self._given = given
         self._inputs = [
@@ -69,6 +75,10 @@ class AddSamples(Dialog[Addition | None]):
                 with Horizontal(classes="form-row"):
                     yield Static(plain(label), classes="form-label")
                     yield asked
+            if self._line is not None:
+                with Horizontal(classes="form-row"):
+                    yield Static(plain("options"), classes="form-label")
+                    yield self._more
             yield Static(id="completions", classes="dialog-hint")
             hint = "Tab completes, arrows move, Enter adds (folders with all that is in them), Escape leaves."
             yield Static(plain(hint), classes="dialog-hint")
@@ -98,11 +108,12 @@ class AddSamples(Dialog[Addition | None]):
     def take(self, paths: Sequence[bytes]) -> None:
         """End with these paths and what is asked, or say what is wrong with that."""
         try:
-            options = options_of(Asked(*(asked.value for asked in self._inputs)), self._given)
+            given, intake = (self._given, None) if self._line is None else self._line.read(self._more.value)
+            options = options_of(Asked(*(asked.value for asked in self._inputs)), given)
         except ValueError as problem:
             self._say(str(problem))
         else:
-            self.dismiss(Addition(paths, options))
+            self.dismiss(Addition(paths, options, intake))
 
     def action_complete(self) -> None:
         """Complete the path as far as there is one way to go on; where it is not typed, go on."""
