@@ -18,10 +18,12 @@ from malbox_tui.engine.machine_pool import MachinePool
 from malbox_tui.engine.profiles import Profiles
 from malbox_tui.engine.queue import MAX_PRIORITY
 from malbox_tui.engine.sample_marks import SampleMarks
+from malbox_tui.engine.task_changes import TaskChanges
 from malbox_tui.engine.waiting import WaitingRoom
 from malbox_tui.engine.worker_pool import WorkerPool
 from malbox_tui.model.commands import (
     CancelTasks,
+    ChangeTasks,
     Command,
     CommandOutcome,
     DisableMachines,
@@ -80,6 +82,7 @@ class CommandDesk:
         stop: Callable[[ShutdownMode, float | None], None],
         reload_plugins: Callable[[], Awaitable[str]],
         profiles: Profiles,
+        critical_timeout_s: Callable[[], float],
     ) -> None:
         self._lifecycle = lifecycle
         self._store = store
@@ -95,11 +98,13 @@ class CommandDesk:
         self._stop = stop
         self._reload_plugins = reload_plugins
         self._profiles = profiles
+        self._changes = TaskChanges(lifecycle, profiles, critical_timeout_s)
         self._answered: OrderedDict[str, asyncio.Future[CommandOutcome]] = OrderedDict()
         self._handlers: dict[type, Callable[[Any, str], Awaitable[CommandOutcome]]] = {
             CancelTasks: self._cancel_tasks,
             SetPriority: self._set_priority,
             SetProfile: self._set_profile,
+            ChangeTasks: self._change_tasks,
             RetryTasks: self._retry_tasks,
             ResizeGroup: self._resize,
             SaveLimits: self._save_limits,
@@ -231,6 +236,22 @@ class CommandDesk:
             return _not_done(task_id, str(error))
         has = f"has the profile {changed.profile}" if changed.profile is not None and changed.profile.name else "has no profile"
         return TargetResult(task_id, True, f"Task {task_id} {has}.")
+
+    async def _change_tasks(self, action: ChangeTasks, _actor: str) -> CommandOutcome:
+        self._changes.check(action)
+        targets = [await self._each(task_id, self._change(task_id, action)) for task_id in action.task_ids]
+        return _summed("changed", targets)
+
+    async def _change(self, task_id: int, action: ChangeTasks) -> TargetResult:
+        record = await self._record(task_id)
+        if record is None:
+            return _not_done(task_id, str(UnknownTask(task_id)))
+        if record.task.state is not TaskState.PENDING or task_id in self._tokens:
+            return _not_done(task_id, f"Task {task_id} is {record.task.state}; only a waiting task can be changed.")
+        try:
+            return TargetResult(task_id, True, await self._changes.carry_out(record.task, action))
+        except (RefusedCommand, StaleTask) as error:
+            return _not_done(task_id, str(error))
 
     async def _retry_tasks(self, action: RetryTasks, _actor: str) -> CommandOutcome:
         return _summed("retried", [await self._each(task_id, self._retry(task_id)) for task_id in action.task_ids])

@@ -194,6 +194,7 @@ class Engine:
             stop=self.stop,
             reload_plugins=self._roster.reload,
             profiles=self._profiles,
+            critical_timeout_s=lambda: self._settings.analysis.critical_timeout_s,
         )
         self._submissions = SubmissionDesk(
             lifecycle=self._lifecycle,
@@ -421,7 +422,7 @@ class Engine:
         self._adapters.runner.tell(body)
         if isinstance(body, news.TaskPriorityChanged):
             self._queue.reprioritize(body.task_id, body.priority)
-        elif isinstance(body, news.TaskProfileChanged):
+        elif isinstance(body, news.TaskProfileChanged | news.TaskChanged):
             self._queue.reclassify(body.task_id, body.requires)
             self._pool.balance()
         elif isinstance(body, news.TaskStarting):

@@ -67,6 +67,13 @@ class TaskProfileChanged(_TaskBody, frozen=True, kw_only=True):
     requires: RequirementClass
 
 
+class TaskChanged(_TaskBody, frozen=True, kw_only=True):
+    """A pending task asks for something else now."""
+
+    requires: RequirementClass
+    timeout_s: float
+
+
 class _TaskEnded(_TaskBody, frozen=True, tag=True, kw_only=True):
     ended_by: EndedBy
     reason: str
@@ -255,6 +262,7 @@ EventBody = (
     | TaskGivenBack
     | TaskPriorityChanged
     | TaskProfileChanged
+    | TaskChanged
     | TaskCompleted
     | TaskFailed
     | TaskTimedOut

@@ -189,6 +189,12 @@ class MalboxApp(App[ShutdownMode]):
         if record is not None:
             await self.orders.change_profile(record)
 
+    async def action_needs(self) -> None:
+        """Change what a waiting task asks for."""
+        record = await self._target()
+        if record is not None:
+            await self.orders.change_needs(record)
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """See `App`: keys for tasks are none where machines are looked at, and those for machines not without one. What is out of
         reach is greyed."""

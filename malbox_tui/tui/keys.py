@@ -48,6 +48,7 @@ DASHBOARD: tuple[Key, ...] = (
     Key("task.raise", "plus,equals_sign", "app.priority(1)", "+", "", "Raise the priority of a waiting task"),
     Key("task.lower", "minus", "app.priority(-1)", "-", "", "Lower the priority of a waiting task"),
     Key("task.profile", "f", "app.profile", "f", "", "Give a waiting task another profile"),
+    Key("task.needs", "E", "app.needs", "E", "", "Change what a waiting task asks for: type, platform, arch, tags, timeout"),
     Key(
         "workers.group",
         "w",
@@ -185,6 +186,7 @@ TASK_SCREEN: tuple[Key, ...] = (
     Key("task.cancel_here", "c", "app.cancel_task", "c", "cancel", "Cancel this task (asks first)"),
     Key("task.retry_here", "r", "app.retry_task", "r", "retry", "Analyse this content again, as a new task"),
     Key("task.profile_here", "f", "app.profile", "f", "", "Give this task, while it waits, another profile"),
+    Key("task.needs_here", "E", "app.needs", "E", "", "Change what this task asks for, while it waits"),
     Key("task.report", "v", "screen.report", "v", "report", "The reports whole: long tables and trees scroll"),
     Key(
         "task.export",
@@ -276,7 +278,7 @@ YIELDING = (
 )
 """Actions whose keys the bottom line does without where there is little room, the first one first."""
 
-TASK_ACTIONS = frozenset({"open_task", "cancel_task", "retry_task", "priority", "profile"})
+TASK_ACTIONS = frozenset({"open_task", "cancel_task", "retry_task", "priority", "profile", "needs"})
 """Actions on one task."""
 CHANGING_ACTIONS = frozenset(
     {
@@ -285,6 +287,7 @@ CHANGING_ACTIONS = frozenset(
         "retry_task",
         "priority",
         "profile",
+        "needs",
         "resize_min",
         "resize_max",
         "save_limits",

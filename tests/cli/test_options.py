@@ -229,3 +229,24 @@ def test_what_the_line_can_not_read_is_said(text: str, problem: str) -> None:
 def test_a_name_in_bytes_that_are_no_text_is_refused_before_anything_is_sent() -> None:
     with pytest.raises(MalboxError, match="no UTF-8 text"):
         Wishes(tag=("\udcff",)).submission()
+
+
+# --- changed while it waits -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_waiting_task_asks_for_something_else_after_a_change(malbox: CommandLine) -> None:
+    malbox.data.mkdir(mode=0o700)
+    (malbox.data / "config.toml").write_text(MACHINES)
+    malbox.submit("a")
+    assert malbox("change", "--platform", "linux", "--tags", "office, de", "--timeout", 20, 1).out == (
+        "Task 1 is to be served as linux, tag de, tag office, for 20 s.\n"
+    )
+    (task,) = malbox("task", 1, "--json").records
+    assert (task["type"], task["requires"]["tags"], task["timeout_s"]) == ("dynamic", ["de", "office"], 20.0)
+    assert malbox("change", "--tags", "", "--platform", "", 1).code == 0
+    assert malbox("change", "--type", "static", 1).out == "Task 1 is to be served as static, for 20 s.\n"
+    said = malbox("change", "--arch", "mips", 1)
+    assert (said.code, "Task 1 can't be changed so: " in said.out + said.err) == (1, True)
+    assert malbox("change", 1).code == 2
+    (latest, *_) = malbox("actions", "--json").records
+    assert latest["action"]["command"] == "ChangeTasks"
