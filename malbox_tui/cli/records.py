@@ -123,6 +123,7 @@ def _sample(sample: Sample) -> Record:
         "mime": _optional(identification.mime) if identification is not None else None,
         "platform": _optional(identification.platform) if identification is not None else None,
         "arch": _optional(identification.arch) if identification is not None else None,
+        "kind_tags": [visible(tag) for tag in identification.tags] if identification is not None else [],
         "tags": [visible(tag) for tag in sample.tags],
     }
 

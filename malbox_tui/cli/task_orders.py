@@ -18,7 +18,16 @@ from malbox_tui.cli.output import OutputClosed, tell, write_line, write_record
 from malbox_tui.cli.question import agreed, can_be_asked
 from malbox_tui.cli.selectors import Chosen, Filters, Selector, WrongSelection, chosen, parse_selector
 from malbox_tui.cli.text import counted, sentence
-from malbox_tui.model.commands import Action, CancelTasks, ChangeTasks, RetryTasks, SetPriority, SetProfile, TargetResult
+from malbox_tui.model.commands import (
+    Action,
+    CancelTasks,
+    ChangeTasks,
+    IdentifySamples,
+    RetryTasks,
+    SetPriority,
+    SetProfile,
+    TargetResult,
+)
 from malbox_tui.model.errors import MalboxError
 from malbox_tui.model.profile import AUTO
 from malbox_tui.model.queries import MAX_ROWS
@@ -160,6 +169,27 @@ def change(
     if asked == ChangeTasks(task_ids=()):
         raise WrongSelection("Say what is to change: --type, --platform, --arch, --tags or --timeout.")
     order = TaskOrder("change", frozenset({TaskState.PENDING}), lambda ids: structs.replace(asked, task_ids=ids))
+    return order.carry_out(selectors, filters, json, options)
+
+
+def identify(
+    *selectors: Annotated[str, Parameter(name="SELECTOR")],
+    filters: Filters | None = None,
+    json: Json = False,
+    options: GlobalOptions | None = None,
+) -> int:
+    """Find out what the samples of waiting tasks are, before their run, and which profile is for them.
+
+    Exit code 0: each of them; 1: some, or none, and the answers say why; 2: wrong usage, or nothing is chosen.
+
+    Parameters
+    ----------
+    selectors
+        Ids, ranges of ids such as `3-9`, beginnings of a sample's SHA-256.
+    json
+        Print one JSON object a task.
+    """
+    order = TaskOrder("identify", frozenset({TaskState.PENDING}), lambda ids: IdentifySamples(task_ids=ids))
     return order.carry_out(selectors, filters, json, options)
 
 

@@ -79,6 +79,7 @@ def sample_fields(sample: Sample) -> list[tuple[str, str]]:
     fields = [("size", _size(sample.size_bytes))]
     if (identified := sample.identification) is not None:
         details = [visible(text) for text in (identified.mime, identified.platform, identified.arch) if text]
+        details += [visible(tag) for tag in identified.tags if tag != identified.arch]
         fields.append(("kind", visible(identified.kind) + (f" ({', '.join(details)})" if details else "")))
         if identified.description:
             fields.append(("", visible(identified.description)))

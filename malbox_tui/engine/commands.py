@@ -13,6 +13,7 @@ import msgspec
 from malbox_tui.engine.action_log import ActionLog
 from malbox_tui.engine.attempt import Attempt
 from malbox_tui.engine.cancellation import CancelReason, CancelToken
+from malbox_tui.engine.identifying import MOST_AT_ONCE, Identifying
 from malbox_tui.engine.lifecycle import Lifecycle
 from malbox_tui.engine.machine_pool import MachinePool
 from malbox_tui.engine.profiles import Profiles
@@ -28,6 +29,7 @@ from malbox_tui.model.commands import (
     CommandOutcome,
     DisableMachines,
     EnableMachines,
+    IdentifySamples,
     MarkSample,
     PausePool,
     ProbeMachines,
@@ -83,6 +85,7 @@ class CommandDesk:
         reload_plugins: Callable[[], Awaitable[str]],
         profiles: Profiles,
         critical_timeout_s: Callable[[], float],
+        identifying: Identifying | None,
     ) -> None:
         self._lifecycle = lifecycle
         self._store = store
@@ -98,6 +101,7 @@ class CommandDesk:
         self._stop = stop
         self._reload_plugins = reload_plugins
         self._profiles = profiles
+        self._identifying = identifying
         self._changes = TaskChanges(lifecycle, profiles, critical_timeout_s)
         self._answered: OrderedDict[str, asyncio.Future[CommandOutcome]] = OrderedDict()
         self._handlers: dict[type, Callable[[Any, str], Awaitable[CommandOutcome]]] = {
@@ -105,6 +109,7 @@ class CommandDesk:
             SetPriority: self._set_priority,
             SetProfile: self._set_profile,
             ChangeTasks: self._change_tasks,
+            IdentifySamples: self._identify_samples,
             RetryTasks: self._retry_tasks,
             ResizeGroup: self._resize,
             SaveLimits: self._save_limits,
@@ -251,6 +256,25 @@ class CommandDesk:
         try:
             return TargetResult(task_id, True, await self._changes.carry_out(record.task, action))
         except (RefusedCommand, StaleTask) as error:
+            return _not_done(task_id, str(error))
+
+    async def _identify_samples(self, action: IdentifySamples, _actor: str) -> CommandOutcome:
+        if self._identifying is None:
+            raise RefusedCommand("No engine runs, and only a running one asks plugins.")
+        if len(action.task_ids) > MOST_AT_ONCE:
+            raise RefusedCommand(f"{len(action.task_ids)} samples: {MOST_AT_ONCE} are the most that are identified at once.")
+        asked = [(task_id, self._identify(task_id, self._identifying)) for task_id in action.task_ids]
+        return _summed("identified", [await self._each(task_id, work) for task_id, work in asked])
+
+    async def _identify(self, task_id: int, identifying: Identifying) -> TargetResult:
+        record = await self._record(task_id)
+        if record is None:
+            return _not_done(task_id, str(UnknownTask(task_id)))
+        if record.task.state is not TaskState.PENDING:
+            return _not_done(task_id, f"Task {task_id} is {record.task.state}; its run says what its sample is.")
+        try:
+            return TargetResult(task_id, True, await identifying.carry_out(record))
+        except RefusedCommand as error:
             return _not_done(task_id, str(error))
 
     async def _retry_tasks(self, action: RetryTasks, _actor: str) -> CommandOutcome:

@@ -22,6 +22,7 @@ from malbox_tui.engine.closing import close_all
 from malbox_tui.engine.commands import CommandDesk
 from malbox_tui.engine.driver import Driver
 from malbox_tui.engine.executor import Executor
+from malbox_tui.engine.identifying import Identifying
 from malbox_tui.engine.leases import LeaseKeeper
 from malbox_tui.engine.lifecycle import Lifecycle
 from malbox_tui.engine.machine_care import MachineCare
@@ -179,6 +180,7 @@ class Engine:
         )
         self._waiting = WaitingRoom(self._queue, self._pool, self._machines)
         self._actions = ActionLog(adapters.store, adapters.wall, adapters.owner)
+        self._identifying = Identifying(adapters.store, adapters.quarantine, adapters.runner, adapters.wall, self._profiles)
         self._desk = CommandDesk(
             lifecycle=self._lifecycle,
             store=adapters.store,
@@ -194,6 +196,7 @@ class Engine:
             stop=self.stop,
             reload_plugins=self._roster.reload,
             profiles=self._profiles,
+            identifying=None if at_rest else self._identifying,
             critical_timeout_s=lambda: self._settings.analysis.critical_timeout_s,
         )
         self._submissions = SubmissionDesk(
@@ -341,7 +344,7 @@ class Engine:
         """See `Client`."""
         self._check_alive()
         page = await self._adapters.store.tasks(query, self._adapters.wall.now())
-        return dues.of_tasks(self._waiting.explain(page), self._driver.attempts)
+        return dues.of_tasks(self._identifying.suggest(self._waiting.explain(page)), self._driver.attempts)
 
     async def read(self, reference: ResultRef, max_bytes: int) -> bytes:
         """See `Client`."""

@@ -47,6 +47,12 @@ class ChangeTasks(_Action, frozen=True, kw_only=True):
     timeout_s: float | None = None
 
 
+class IdentifySamples(_Action, frozen=True, kw_only=True):
+    """Find out what the samples of pending tasks are, before their run."""
+
+    task_ids: tuple[int, ...]
+
+
 class RetryTasks(_Action, frozen=True, kw_only=True):
     """Make a new task for each of these final ones, with `retry_of` set."""
 
@@ -139,6 +145,7 @@ Action = (
     | SetPriority
     | SetProfile
     | ChangeTasks
+    | IdentifySamples
     | RetryTasks
     | ResizeGroup
     | SaveLimits

@@ -74,6 +74,13 @@ class TaskChanged(_TaskBody, frozen=True, kw_only=True):
     timeout_s: float
 
 
+class TaskIdentified(_TaskBody, frozen=True, kw_only=True):
+    """It was found out what the sample of a pending task is."""
+
+    kind: str
+    tags: tuple[str, ...] = ()
+
+
 class _TaskEnded(_TaskBody, frozen=True, tag=True, kw_only=True):
     ended_by: EndedBy
     reason: str
@@ -263,6 +270,7 @@ EventBody = (
     | TaskPriorityChanged
     | TaskProfileChanged
     | TaskChanged
+    | TaskIdentified
     | TaskCompleted
     | TaskFailed
     | TaskTimedOut

@@ -8,6 +8,7 @@ import msgspec
 
 from malbox_tui.model.due import Due
 from malbox_tui.model.sample import Sample
+from malbox_tui.model.suggestion import Suggestion
 from malbox_tui.model.task import Task, TaskState
 
 MAX_ROWS = 1000
@@ -59,12 +60,14 @@ class Waiting(msgspec.Struct, frozen=True):
 
 
 class TaskRecord(msgspec.Struct, frozen=True):
-    """A task together with its sample. An engine adds why a pending one waits, and which limit one at work will reach next."""
+    """A task together with its sample. An engine adds why a pending one waits and, where there are profiles and it is known what its
+    sample is, the one for it; and which limit a task at work will reach next."""
 
     task: Task
     sample: Sample
     waiting: Waiting | None = None
     due: Due | None = None
+    suggestion: Suggestion | None = None
 
 
 class TaskPage(msgspec.Struct, frozen=True, kw_only=True):

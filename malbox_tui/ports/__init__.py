@@ -7,7 +7,7 @@ Every call may raise `MalboxError`s; which, is said at the call. Cancelling a ca
 from malbox_tui.ports.books import ActionBook, LimitsStore, MachineBook, MarkBook
 from malbox_tui.ports.clock import Clock
 from malbox_tui.ports.doors import Attachment, Away, Client
-from malbox_tui.ports.intake import ArchiveMember, Dropped, Intake, Unpacker
+from malbox_tui.ports.intake import ArchiveMember, Dropped, Identifier, Intake, Unpacker
 from malbox_tui.ports.machines import (
     AgentLine,
     GuestChannel,
@@ -59,6 +59,7 @@ __all__ = [
     "GuestProcess",
     "GuestProgram",
     "GuestSession",
+    "Identifier",
     "Intake",
     "LimitsStore",
     "MachineBook",

@@ -189,6 +189,12 @@ class MalboxApp(App[ShutdownMode]):
         if record is not None:
             await self.orders.change_profile(record)
 
+    async def action_identify(self) -> None:
+        """Find out what the sample of a waiting task is."""
+        record = await self._target()
+        if record is not None:
+            self.orders.identify(record)
+
     async def action_needs(self) -> None:
         """Change what a waiting task asks for."""
         record = await self._target()

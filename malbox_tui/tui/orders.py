@@ -20,6 +20,7 @@ from malbox_tui.model.commands import (
     CommandOutcome,
     DisableMachines,
     EnableMachines,
+    IdentifySamples,
     MarkSample,
     PausePool,
     ProbeMachines,
@@ -126,6 +127,10 @@ class Orders:
         has = "" if task.profile is None else task.profile.name
         hint = "The name of a profile; empty: the one for the kind of its content. Escape leaves it."
         await self._app.push_screen(Prompt(f"Profile of task {task.id}", hint, has), answered)
+
+    def identify(self, record: TaskRecord) -> None:
+        """Find out what the sample of a waiting task is."""
+        self._carry_out(IdentifySamples(task_ids=(record.task.id,)))
 
     async def change_needs(self, record: TaskRecord) -> None:
         """Ask what a waiting task is to ask for."""

@@ -43,6 +43,7 @@ def test_a_finished_tasks_record_says_everything() -> None:
             "mime": "application/x-dosexec",
             "platform": "windows",
             "arch": "x64",
+            "kind_tags": [],
             "tags": [],
         },
         "type": "static",
