@@ -79,9 +79,9 @@ def _engine_lines(overview: Overview | None) -> Iterator[str]:
         yield "No engine is served here."
         return
     busy = sum(group.busy for group in overview.groups)
-    ended = sum(overview.ended_per_minute[:-1])
-    minutes = len(overview.ended_per_minute) - 1
-    rate = f", {counted(ended, 'task', 'tasks')} ended in the last {counted(minutes, 'minute')}" if minutes > 0 else ""
+    ended = sum(overview.ended_per_minute)
+    minutes = len(overview.ended_per_minute)
+    rate = f", {counted(ended, 'task', 'tasks')} of its run ended in the last {counted(minutes, 'minute')}" if minutes else ""
     yield f"Engine: {counted(len(overview.workers), 'worker')}, {busy} busy{rate}."
     if overview.paused is not None:
         yield f"No task is taken: {sentence(overview.paused)}."

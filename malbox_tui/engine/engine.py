@@ -19,7 +19,7 @@ from malbox_tui.engine.action_log import ActionLog
 from malbox_tui.engine.batch import Batch
 from malbox_tui.engine.cancellation import CancelReason, CancelToken
 from malbox_tui.engine.closing import close_all
-from malbox_tui.engine.commands import CommandDesk
+from malbox_tui.engine.commands import OPERATOR, CommandDesk
 from malbox_tui.engine.driver import Driver
 from malbox_tui.engine.executor import Executor
 from malbox_tui.engine.identifying import Identifying
@@ -58,6 +58,7 @@ from malbox_tui.ports import (
     MachineBook,
     Machinery,
     MarkBook,
+    PauseBook,
     PendingEntry,
     PluginRunner,
     Quarantine,
@@ -90,6 +91,8 @@ class Adapters:
     """Where machines that were added, changed or removed are kept; None: they are for this run only."""
     marks: MarkBook | None = None
     """Where the marks in guests are kept for the next start; None: nowhere, and its first reverts are not proven."""
+    pauses: PauseBook | None = None
+    """Where a pause is kept for the next start; None: nowhere, and that one takes tasks."""
     actions: ActionBook | None = None
     """The log of actions, which the store keeps; None: it can't be read."""
     owner: str = "operator"
@@ -190,6 +193,7 @@ class Engine:
             waiting=self._waiting,
             limits=adapters.limits,
             book=adapters.book,
+            pauses=adapters.pauses,
             attempts=self._driver.attempts,
             tokens=self._tokens,
             log=self._actions,
@@ -225,11 +229,14 @@ class Engine:
             identity, recovered = opened
             if not self._at_rest:
                 self.announce(news.EngineStarted(recovered=recovered))
+                if self._pool.paused is not None:
+                    self.announce(news.PoolPaused(reason=self._pool.paused))
                 if self._stop_mode is not None:
                     self.announce(news.EngineStopping(mode=self._stop_mode))
             async with asyncio.TaskGroup() as services:
                 keeping = services.create_task(self._leases.run(), name="lease keeper")
                 watching = services.create_task(self._adapters.runner.watch(), name="watch over plugins")
+                looking = services.create_task(self._health.watch(), name="watch over the store")
                 log.info("engine %s epoch %d ready, %d tasks recovered", identity.engine_id, identity.epoch, recovered)
                 self._is_open = True
                 if not self._at_rest:
@@ -239,6 +246,7 @@ class Engine:
                 left = await self._end_work(self._cut)
                 keeping.cancel()
                 watching.cancel()
+                looking.cancel()
             return left
         finally:
             await self._close()
@@ -270,7 +278,8 @@ class Engine:
             self._stop_asked.set_result(None)
 
     def reload(self, settings: Settings) -> None:
-        """Go on with other limits of worker groups, other machines, other time limits of analyses and another limit of samples.
+        """Go on with other limits of worker groups and of runs in machines, other machines, other time limits of analyses and another
+        limit of samples.
 
         Everything else of `settings` has to be as it was. What is under way keeps the limits that it began with.
         """
@@ -282,6 +291,7 @@ class Engine:
         self._submissions.reload(settings.intake.max_sample_bytes, settings.analysis)
         self._executor.reload(settings)
         self._running.reload(settings)
+        self._machines.reload(settings.machinery)
         self._profiles.reload(settings)
         self._driver.reload(settings.analysis)
         for problem in self._machines.orders.follow(machines, _machines(settings), "the configuration"):
@@ -334,6 +344,7 @@ class Engine:
             isolation=self._adapters.runner.isolation,
             ended_per_minute=self._newsroom.throughput.per_minute(self._adapters.wall.now()),
             free_bytes=self._adapters.free_bytes(),
+            store_failing=self._health.problem is not None,
             troubles=(
                 *(() if self._health.problem is None else (f"The store takes nothing: {self._health.problem}",)),
                 *self._adapters.runner.troubles,
@@ -384,6 +395,8 @@ class Engine:
         recovered = await self._recovery.recover()
         self._queue.load(await adapters.store.pending())
         await self._machines.open()
+        if adapters.pauses is not None and (paused := await adapters.pauses.kept()) is not None:
+            self._pool.hold(OPERATOR, paused, is_news=False)
         return identity, recovered
 
     async def _end_work(self, cut: asyncio.Future[None]) -> list[int]:

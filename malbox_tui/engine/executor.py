@@ -79,8 +79,9 @@ class Executor:
         self._wishes = wishes
 
     def reload(self, settings: Settings) -> None:
-        """From now on these time limits are set for stages that begin."""
+        """From now on these limits are set for what begins."""
         self._settings = settings.analysis
+        self._max_machine_failures = settings.machinery.max_attempts
 
     async def run(self, attempt: Attempt) -> PendingEntry | None:
         """Drive a claimed task to its end, or back: then what is to be queued again is returned.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from malbox_tui.engine.place import SAMPLE_NAME
 from malbox_tui.engine.profiles import Profiles
+from malbox_tui.model.commands import IdentifySamples
 from malbox_tui.model.errors import MalboxError, RefusedCommand
 from malbox_tui.model.events import TaskIdentified
 from malbox_tui.model.queries import TaskPage, TaskRecord
@@ -24,9 +25,16 @@ class Identifying:
         self._wall = wall
         self._profiles = profiles
 
+    def check(self, action: IdentifySamples) -> None:
+        """Raises `RefusedCommand` when that would take too long."""
+        if len(action.task_ids) > MOST_AT_ONCE:
+            raise RefusedCommand(f"{len(action.task_ids)} samples: {MOST_AT_ONCE} are the most that are identified at once.")
+
     async def carry_out(self, record: TaskRecord) -> str:
         """Find out what a sample is and keep it; what it is, in a sentence. Raises `RefusedCommand`, `StoreError`."""
         task_id = record.task.id
+        if record.task.state is not TaskState.PENDING:
+            raise RefusedCommand(f"Task {task_id} is {record.task.state}; its run says what its sample is.")
         found = record.sample.identification
         if found is None:
             found = await self._ask(record.task.sha256, task_id)

@@ -58,12 +58,9 @@ class Running:
         self._stores = stores
         self._runner = runner
         self._machines = machines
-        self._settings = settings.analysis
-        self._guest_bounds = bounds_of(settings.machinery)
-        self._max_sample_bytes = settings.intake.max_sample_bytes
-        self._back_s = min(settings.machinery.start_timeout_s, LONGEST_REBOOT_S)
         self._guests = guests
         self._required_names = settings.plugins.required
+        self.reload(settings)
 
     def follow(self, guest_plugins: Sequence[GuestPlugin]) -> None:
         """From now on these run in guests."""
@@ -72,7 +69,9 @@ class Running:
     def reload(self, settings: Settings) -> None:
         """From now on these bounds hold for what begins."""
         self._settings = settings.analysis
+        self._guest_bounds = bounds_of(settings.machinery)
         self._max_sample_bytes = settings.intake.max_sample_bytes
+        self._back_s = min(settings.machinery.start_timeout_s, LONGEST_REBOOT_S)
 
     async def run(self, attempt: Attempt, place: Place) -> tuple[Findings, Happened]:
         """Run the plugins here and the sample in its guest, side by side, until the attempt's time is over."""
@@ -148,6 +147,7 @@ class Running:
             plugins=self._guests.plugins,
             tell=self._guests.tell,
             on_picture=lambda picture: self._machines.show(lease.machine.name, picture),
+            seen=lease.seen,
         )
 
     async def _in_guest(self, guest: GuestRun, attempt: Attempt, place: Place) -> GuestFindings | None:

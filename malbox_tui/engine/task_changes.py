@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Container
 
 from malbox_tui.engine.lifecycle import Lifecycle
 from malbox_tui.engine.profiles import Profiles
 from malbox_tui.model.commands import ChangeTasks
 from malbox_tui.model.errors import RefusedCommand
-from malbox_tui.model.task import RunOptions, Task
+from malbox_tui.model.queries import TaskRecord
+from malbox_tui.model.task import RunOptions, Task, TaskState
 from malbox_tui.model.task_change import changed_task
 
 
 class TaskChanges:
-    """Checks and makes changes of single tasks, which are pending and nobody's."""
+    """Checks and makes changes of single tasks. `in_hand`: those that workers hold, which are pending no more."""
 
-    def __init__(self, lifecycle: Lifecycle, profiles: Profiles, critical_timeout_s: Callable[[], float]) -> None:
+    def __init__(
+        self, lifecycle: Lifecycle, profiles: Profiles, in_hand: Container[int], critical_timeout_s: Callable[[], float]
+    ) -> None:
         self._lifecycle = lifecycle
+        self._in_hand = in_hand
         self._profiles = profiles
         self._critical_timeout_s = critical_timeout_s
 
@@ -31,8 +35,11 @@ class TaskChanges:
             bounds = f"it must be above 0, and below the critical timeout of {self._critical_timeout_s():g} s"
             raise RefusedCommand(f"An analysis timeout of {timeout_s:g} s: {bounds}.")
 
-    async def carry_out(self, task: Task, change: ChangeTasks) -> str:
+    async def carry_out(self, change: ChangeTasks, record: TaskRecord) -> str:
         """Change a task; what it asks for now, in a sentence. Raises `RefusedCommand`, `StaleTask`, `StoreError`."""
+        task = record.task
+        if task.state is not TaskState.PENDING or task.id in self._in_hand:
+            raise RefusedCommand(f"Task {task.id} is {task.state}; only a waiting task can be changed.")
         changed = changed_task(task, change, self._profiles.of(task))
         requires = changed.requires
         problem = self._profiles.unserviceable(requires) if requires != task.requires else None

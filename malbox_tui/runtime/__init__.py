@@ -8,6 +8,7 @@ from malbox_tui.runtime.assembly import (
     open_intake,
     open_reader,
     open_results,
+    pause_of,
     start_engine,
     start_engine_at_rest,
 )
@@ -26,6 +27,7 @@ __all__ = [
     "open_intake",
     "open_reader",
     "open_results",
+    "pause_of",
     "run_patiently",
     "start_engine",
     "start_engine_at_rest",
