@@ -26,10 +26,10 @@ from malbox_tui.cli.waits import tell_of_waits
 from malbox_tui.cli.wishes import Wishes
 from malbox_tui.config.loading import Configuration
 from malbox_tui.config.settings import Settings
-from malbox_tui.model.archive import ArchiveChoice
 from malbox_tui.model.commands import ShutdownMode
 from malbox_tui.model.errors import ConfigError, EngineStopped, MalboxError
 from malbox_tui.model.intake import IntakeLabel, Way, title_of
+from malbox_tui.model.selection import IntakeChoice
 from malbox_tui.model.submission import Offer, SubmissionOptions
 from malbox_tui.ports import Client, Intake
 
@@ -71,7 +71,7 @@ def analyze(
         tell(sentence(note))
     asked = wishes or Wishes()
     raw = tuple(map(os.fsencode, paths))
-    request = AnalysisRequest(raw, asked.submission(IntakeLabel(Way.ANALYZE, title_of(raw))), asked.archives(), json)
+    request = AnalysisRequest(raw, asked.submission(IntakeLabel(Way.ANALYZE, title_of(raw))), asked.choice(), json)
     with Interruption() as interruption:
         return Analysis(request, configuration.settings, chosen, interruption).carry_out()
 
@@ -99,7 +99,7 @@ class AnalysisRequest:
 
     paths: tuple[bytes, ...]
     wishes: SubmissionOptions
-    archives: ArchiveChoice
+    choice: IntakeChoice
     json: bool
 
 
@@ -162,7 +162,7 @@ class Analysis:
         from malbox_tui.runtime import open_intake
 
         self._interruption.on(Stage.GIVING_BACK, _canceller())
-        intake = open_intake(self._settings, self._folders, self._request.archives)
+        intake = open_intake(self._settings, self._folders, self._request.choice)
         offers = self._until_interrupted(intake) if self._request.paths else None
         try:
             with suppress(EngineStopped):

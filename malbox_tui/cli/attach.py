@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -36,12 +37,12 @@ from malbox_tui.cli.screen import (
 from malbox_tui.cli.terminal import KeptTerminal, obstacle
 from malbox_tui.cli.text import sentence
 from malbox_tui.cli.watchman import Watchman
+from malbox_tui.cli.wishes import Wishes
+from malbox_tui.cli.wishes_line import WishesLine
 from malbox_tui.config.folders import DataFolders
 from malbox_tui.config.loading import shown_path
-from malbox_tui.model.archive import OPEN_ALL, ArchiveChoice
 from malbox_tui.model.commands import ShutdownMode
 from malbox_tui.model.errors import Disconnected, MalboxError
-from malbox_tui.model.submission import SubmissionOptions
 
 if TYPE_CHECKING:
     from malbox_tui.remote.client import RemoteClient, Way
@@ -156,8 +157,7 @@ class AttachedConsole:
     again: str
     read_only: bool = False
     paths: tuple[bytes, ...] = ()
-    wishes: SubmissionOptions = field(default_factory=SubmissionOptions)
-    archives: ArchiveChoice = OPEN_ALL
+    wishes: Wishes = field(default_factory=Wishes)
     notes: tuple[str, ...] = ()
 
     def carry_out(self, way: Way, place: str | None = None, at_the_last: Callable[[], None] | None = None) -> int:
@@ -210,17 +210,18 @@ class AttachedConsole:
             from malbox_tui.tui.console import Surroundings
             from malbox_tui.tui.stderr_guard import stderr_to
 
+            settings = Settings(intake=IntakeSettings(max_sample_bytes=NO_LIMIT_BYTES))
+            opened = partial(open_intake, settings, self.options.folders)
             surroundings = Surroundings(
                 client=client,
-                intake=open_intake(
-                    Settings(intake=IntakeSettings(max_sample_bytes=NO_LIMIT_BYTES)), self.options.folders, self.archives
-                ),
+                intake=opened(self.wishes.choice()),
                 actor=login_name(),
                 host=host_name(),
                 on_leave=leave,
                 attachment=client,
                 paths=self.paths,
-                wishes=self.wishes,
+                wishes=self.wishes.submission(),
+                line=WishesLine(self.wishes, opened),
                 notes=notes,
             )
             with stderr_to(Path(os.devnull) if logs is None else logs / STDERR_FILE):

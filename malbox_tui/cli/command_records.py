@@ -98,6 +98,7 @@ def watch_record(watch: WatchView) -> Record:
         "known": watch.known,
         "refused": watch.refused,
         "waiting": watch.waiting,
+        "left_out": watch.left_out,
         "problem": sentence(watch.problem),
     }
 

@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from malbox_tui.cli.analyze import STOP_MARGIN_S, analyze
@@ -28,11 +29,10 @@ from malbox_tui.cli.terminal import KeptTerminal, is_terminal, obstacle
 from malbox_tui.cli.text import counted, sentence
 from malbox_tui.cli.watchman import Watchman
 from malbox_tui.cli.wishes import Wishes
+from malbox_tui.cli.wishes_line import WishesLine
 from malbox_tui.config.loading import Configuration, shown_path
-from malbox_tui.model.archive import ArchiveChoice
 from malbox_tui.model.commands import ShutdownMode
 from malbox_tui.model.errors import DataFolderInUse, Disconnected, MalboxError
-from malbox_tui.model.submission import SubmissionOptions
 from malbox_tui.model.task import FINAL_STATES
 
 if TYPE_CHECKING:
@@ -79,7 +79,8 @@ def make_command(
             return _refuse(nothing_there(paths))
         asked = wishes or Wishes()
         raw = tuple(map(os.fsencode, paths))
-        return Console(raw, asked.submission(), asked.archives(), options or GlobalOptions()).carry_out()
+        asked.submission(), asked.choice()  # what can't be read is said before the screen opens
+        return Console(raw, asked, options or GlobalOptions()).carry_out()
 
     return console
 
@@ -98,8 +99,7 @@ class Console:
     """One run of the command: an engine, the app on it, and the end of both."""
 
     paths: tuple[bytes, ...]
-    wishes: SubmissionOptions
-    archives: ArchiveChoice
+    wishes: Wishes
     options: GlobalOptions
 
     def carry_out(self) -> int:
@@ -122,9 +122,7 @@ class Console:
             raise in_use
         holder = "another process" if in_use.pid is None else f"process {in_use.pid}"
         note = f"Attached to the engine of {holder}, which has this data folder; leaving stops nothing."
-        console = AttachedConsole(
-            self.options, self.options.command(), paths=self.paths, wishes=self.wishes, archives=self.archives, notes=(note,)
-        )
+        console = AttachedConsole(self.options, self.options.command(), paths=self.paths, wishes=self.wishes, notes=(note,))
         try:
             return console.carry_out(SocketWay(str(path), shown_path(path)))
         except Disconnected:
@@ -180,16 +178,18 @@ class Console:
             from malbox_tui.tui.console import Surroundings
             from malbox_tui.tui.stderr_guard import stderr_to
 
+            opened = partial(open_intake, configuration.settings, self.options.folders)
             surroundings = Surroundings(
                 client=engine.client,
-                intake=open_intake(configuration.settings, self.options.folders, self.archives),
+                intake=opened(self.wishes.choice()),
                 actor=login_name(),
                 host=host_name(),
                 on_leave=leave,
                 on_background=go_on,
                 on_shown=door.open,
                 paths=self.paths,
-                wishes=self.wishes,
+                wishes=self.wishes.submission(),
+                line=WishesLine(self.wishes, opened),
                 notes=configuration.notes,
             )
             with stderr_to(self.options.folders.logs / STDERR_FILE), asyncio.Runner(loop_factory=PatientLoop) as runner:

@@ -17,6 +17,8 @@ COMMANDS: Mapping[Callable[..., Any], str] = MappingProxyType(
         task_orders.retry: "retry [OPTIONS] SELECTOR...",
         task_orders.priority: "priority [OPTIONS] N SELECTOR...",
         task_orders.profile: "profile [OPTIONS] NAME SELECTOR...",
+        task_orders.change: "change [OPTIONS] SELECTOR...",
+        task_orders.identify: "identify [OPTIONS] SELECTOR...",
         sample.sample: "sample [OPTIONS] SHA",
         looks.workers: "workers [OPTIONS]",
         machines.machines: "machines [OPTIONS] [COMMAND]",

@@ -33,6 +33,8 @@ _STATES: Mapping[str, frozenset[TaskState]] = MappingProxyType(
         "retry": FINAL_STATES,
         "priority": frozenset({TaskState.PENDING}),
         "profile": frozenset({TaskState.PENDING}),
+        "change": frozenset({TaskState.PENDING}),
+        "identify": frozenset({TaskState.PENDING}),
     }
 )
 """A command → the states of the tasks that it can do something to."""

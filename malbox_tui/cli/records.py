@@ -48,6 +48,11 @@ def task_record(row: TaskRecord, results: PurePath) -> Record:
         "timeout_s": task.timeout_s,
         "enforce_timeout": task.enforce_timeout,
         "profile": _profile(task.profile),
+        "owner": visible(task.owner) or None,
+        "wishes": {
+            "plugins": list(task.wishes.only),
+            "options": {name: {key: visible(text) for key, text in given.items()} for name, given in task.wishes.options.items()},
+        },
         "run": {"arguments": [visible(text) for text in task.run.arguments], "memory_dump": task.run.memory_dump},
         "stages": {name: round(seconds, 6) for name, seconds in task.stages.items()},
         "verdict": _verdict(task.verdict),
@@ -86,6 +91,7 @@ def refused_record(receipt: Refused) -> Record:
         "record": "refused",
         **_named(receipt.name),
         "code": receipt.refusal.code,
+        "things": receipt.refusal.things,
         "reason": sentence(receipt.refusal.reason),
     }
 
@@ -129,6 +135,7 @@ def _sample(sample: Sample) -> Record:
         "mime": _optional(identification.mime) if identification is not None else None,
         "platform": _optional(identification.platform) if identification is not None else None,
         "arch": _optional(identification.arch) if identification is not None else None,
+        "kind_tags": [visible(tag) for tag in identification.tags] if identification is not None else [],
         "tags": [visible(tag) for tag in sample.tags],
     }
 

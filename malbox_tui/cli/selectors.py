@@ -98,6 +98,8 @@ class Filters:
     """Only tasks in this state; may be given more than once."""
     name: Annotated[str | None, Parameter(metavar="TEXT")] = None
     """Only tasks with a sample that came under a name with this in it."""
+    owner: Annotated[str | None, Parameter(metavar="NAME")] = None
+    """Only tasks that belong to this one."""
     all: Annotated[bool, FLAG] = False
     """All tasks that it can be done to, as far as the filters let them through."""
     yes: Annotated[bool, Parameter(name=("--yes", "-y"), negative=(), show_default=False)] = False
@@ -106,7 +108,7 @@ class Filters:
     @property
     def choose(self) -> bool:
         """Whether they alone say which tasks."""
-        return bool(self.all or self.state or self.name is not None)
+        return bool(self.all or self.state or self.name is not None or self.owner is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +127,7 @@ async def chosen(read: Read, selectors: Sequence[Selector], filters: Filters, po
     if filters.all and selectors:
         raise WrongSelection("--all means every task; leave it out, or the other selectors.")
     if not selectors and not filters.choose:
-        raise WrongSelection("Say which tasks: ids, ranges of ids, beginnings of a SHA-256, or --state, --name, --all.")
+        raise WrongSelection("Say which tasks: ids, ranges of ids, beginnings of a SHA-256, or --state, --name, --owner, --all.")
     found: set[int] = set()
     if not selectors:
         found = {row.task.id async for row in _rows(read, _where(filters, possible))}
@@ -178,6 +180,7 @@ def _where(
         states=possible & frozenset(filters.state) if filters.state else possible,
         sha256_prefix=sha256_prefix,
         name_contains=None if filters.name is None else name_bytes(filters.name),
+        owner=filters.owner,
     )
 
 

@@ -73,7 +73,7 @@ async def _submit(paths: tuple[bytes, ...], wishes: Wishes, as_json: bool, optio
     own = msgspec.structs.replace(wishes.submission(_label(paths)), actor=login_name(), origin=own_origin())
     printed = _Printed(_write_record if as_json else _write_line)
     async with some_engine(options, settings) as door:
-        offers = open_intake(settings, options.folders, wishes.archives()).offers(paths)
+        offers = open_intake(settings, options.folders, wishes.choice()).offers(paths)
         account = await door.client.submit(offers, own, printed)
     tell(_in_words(account, door, options))
     if printed.failure is not None:
@@ -95,7 +95,7 @@ async def _submit_and_wait(
             results = options.folders.results
             reporter = JsonReporter(tally, progress, results) if as_json else TableReporter(tally, progress)
             run = AnalysisRun(client, tally, reporter)
-            offers = open_intake(settings, options.folders, wishes.archives()).offers(paths)
+            offers = open_intake(settings, options.folders, wishes.choice()).offers(paths)
             all_final = await run.run(offers, wishes.submission(_label(paths)), None)
         finally:
             progress.close()
@@ -150,7 +150,8 @@ def _write_line(receipt: Receipt) -> None:
         case Opened():
             write_line(f"opened  {name} ({sentence(receipt.archive.words)})")
         case _:
-            write_line(f"refused  {name}: {sentence(receipt.refusal.reason)}")
+            word = "left out" if receipt.is_left_out else "refused"
+            write_line(f"{word}  {name}: {sentence(receipt.refusal.reason)}")
 
 
 def _in_words(account: Account, door: Door, options: GlobalOptions) -> str:
@@ -158,6 +159,7 @@ def _in_words(account: Account, door: Door, options: GlobalOptions) -> str:
         return "malbox-tui: There is no file in what was given; nothing was accepted."
     count, known, refused = (len(some) for some in (account.accepted, account.duplicates, account.refused))
     parts = [f"{counted(count, 'task')} added", f"{known} known" if known else "", f"{refused} refused" if refused else ""]
+    parts += [f"{account.left_out} left out" if account.left_out else ""]
     said = ", ".join(part for part in parts if part)
     if door.is_running or not count:
         return f"{said}."

@@ -121,9 +121,11 @@ class Tally:
         if self.duplicates:
             notable = _notable(self._duplicate_classifications)
             parts.append(counted(len(self.duplicates), "duplicate") + (f" ({notable})" if notable else ""))
-        if self.refused:
-            codes = Counter(receipt.refusal.code for receipt in self.refused)
-            parts.append(f"{len(self.refused)} refused ({tallied(codes) if len(codes) > 1 else next(iter(codes))})")
+        codes = Counter(receipt.refusal.code for receipt in self.refused if not receipt.is_left_out)
+        if codes:
+            parts.append(f"{codes.total()} refused ({tallied(codes) if len(codes) > 1 else next(iter(codes))})")
+        if left_out := sum(receipt.refusal.things for receipt in self.refused if receipt.is_left_out):
+            parts.append(f"{left_out} left out")
         return " · ".join(parts)
 
     def _wait_for(self, task_id: int) -> None:

@@ -1,4 +1,4 @@
-"""`malbox-tui cancel`, `retry`, `priority` and `profile`: on a running engine, or on the store when none runs."""
+"""`malbox-tui cancel`, `retry`, `priority`, `profile` and `change`: on a running engine, or on the store when none runs."""
 
 from __future__ import annotations
 
@@ -9,15 +9,25 @@ from typing import Annotated
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
+from msgspec import structs
 
 from malbox_tui.cli.command_records import target_record
 from malbox_tui.cli.engine_door import Door, check_store, some_engine, usable_settings
 from malbox_tui.cli.options import FLAG, GlobalOptions, whole_number
 from malbox_tui.cli.output import OutputClosed, tell, write_line, write_record
 from malbox_tui.cli.question import agreed, can_be_asked
-from malbox_tui.cli.selectors import Chosen, Filters, Selector, chosen, parse_selector
+from malbox_tui.cli.selectors import Chosen, Filters, Selector, WrongSelection, chosen, parse_selector
 from malbox_tui.cli.text import counted, sentence
-from malbox_tui.model.commands import Action, CancelTasks, RetryTasks, SetPriority, SetProfile, TargetResult
+from malbox_tui.model.commands import (
+    Action,
+    CancelTasks,
+    ChangeTasks,
+    IdentifySamples,
+    RetryTasks,
+    SetPriority,
+    SetProfile,
+    TargetResult,
+)
 from malbox_tui.model.errors import MalboxError
 from malbox_tui.model.profile import AUTO
 from malbox_tui.model.queries import MAX_ROWS
@@ -119,6 +129,67 @@ def profile(
     """
     given = "" if name == AUTO else name
     order = TaskOrder("profile", frozenset({TaskState.PENDING}), lambda ids: SetProfile(task_ids=ids, profile=given))
+    return order.carry_out(selectors, filters, json, options)
+
+
+def change(
+    *selectors: Annotated[str, Parameter(name="SELECTOR")],
+    type: Annotated[str | None, Parameter(metavar="TYPE")] = None,
+    platform: Annotated[str | None, Parameter(metavar="NAME")] = None,
+    arch: Annotated[str | None, Parameter(metavar="NAME")] = None,
+    tags: Annotated[str | None, Parameter(metavar="TAG,…")] = None,
+    timeout: Annotated[float | None, Parameter(metavar="SECONDS", validator=Number(gt=0, lte=7 * 86400))] = None,
+    filters: Filters | None = None,
+    json: Json = False,
+    options: GlobalOptions | None = None,
+) -> int:
+    """Let waiting tasks ask for something else; what isn't given stays. Priority and profile have commands of their own.
+
+    Exit code 0: each of them; 1: some, or none, and the answers say why; 2: wrong usage, or nothing is chosen.
+
+    Parameters
+    ----------
+    selectors
+        Ids, ranges of ids such as `3-9`, beginnings of a sample's SHA-256.
+    type
+        The task type: `static` or `dynamic`. A static one asks for no machine any more.
+    platform
+        Run it in a machine of this platform; `""`: of any.
+    arch
+        Run it in a machine of this architecture; `""`: of any.
+    tags
+        Run it in a machine with all of these tags; `""`: with any.
+    timeout
+        How many seconds its plugins, and the sample in its machine, may take together.
+    json
+        Print one JSON object a task.
+    """
+    listed = None if tags is None else tuple(word.strip() for word in tags.split(",") if word.strip())
+    asked = ChangeTasks(task_ids=(), task_type=type, platform=platform, arch=arch, tags=listed, timeout_s=timeout)
+    if asked == ChangeTasks(task_ids=()):
+        raise WrongSelection("Say what is to change: --type, --platform, --arch, --tags or --timeout.")
+    order = TaskOrder("change", frozenset({TaskState.PENDING}), lambda ids: structs.replace(asked, task_ids=ids))
+    return order.carry_out(selectors, filters, json, options)
+
+
+def identify(
+    *selectors: Annotated[str, Parameter(name="SELECTOR")],
+    filters: Filters | None = None,
+    json: Json = False,
+    options: GlobalOptions | None = None,
+) -> int:
+    """Find out what the samples of waiting tasks are, before their run, and which profile is for them.
+
+    Exit code 0: each of them; 1: some, or none, and the answers say why; 2: wrong usage, or nothing is chosen.
+
+    Parameters
+    ----------
+    selectors
+        Ids, ranges of ids such as `3-9`, beginnings of a sample's SHA-256.
+    json
+        Print one JSON object a task.
+    """
+    order = TaskOrder("identify", frozenset({TaskState.PENDING}), lambda ids: IdentifySamples(task_ids=ids))
     return order.carry_out(selectors, filters, json, options)
 
 

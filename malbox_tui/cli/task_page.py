@@ -51,6 +51,9 @@ def _task_fields(task: Task) -> list[tuple[str, str]]:
         ("reason", sentence(task.reason)),
         ("type", visible(task.type)),
         ("profile", visible(str(task.profile or ""))),
+        ("plugins", ", ".join(task.wishes.only)),
+        ("options", " ".join(visible(shlex.quote(option)) for option in task.wishes.written_options())),
+        ("owner", visible(task.owner)),
         ("priority", str(task.priority)),
         ("attempts", str(task.attempts) + (f" ({task.crashes} crashed)" if task.crashes else "")),
         ("time limit", _time_limit(task)),
@@ -76,6 +79,7 @@ def sample_fields(sample: Sample) -> list[tuple[str, str]]:
     fields = [("size", _size(sample.size_bytes))]
     if (identified := sample.identification) is not None:
         details = [visible(text) for text in (identified.mime, identified.platform, identified.arch) if text]
+        details += [visible(tag) for tag in identified.tags if tag != identified.arch]
         fields.append(("kind", visible(identified.kind) + (f" ({', '.join(details)})" if details else "")))
         if identified.description:
             fields.append(("", visible(identified.description)))

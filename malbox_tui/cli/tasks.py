@@ -32,6 +32,7 @@ def tasks(
     json: Annotated[bool, FLAG] = False,
     state: Annotated[tuple[TaskState, ...] | None, Parameter(metavar="STATE", negative=(), name_transform=enum_value)] = None,
     name: Annotated[str | None, Parameter(metavar="TEXT")] = None,
+    owner: Annotated[str | None, Parameter(metavar="NAME")] = None,
     limit: Annotated[int, Parameter(metavar="N", converter=whole_number, validator=Number(gte=1))] = 50,
     options: GlobalOptions | None = None,
 ) -> int:
@@ -49,10 +50,13 @@ def tasks(
         Only tasks in this state; may be given more than once.
     name
         Only tasks with a sample that came under a name with this in it.
+    owner
+        Only tasks that belong to this one; `--owner ""`: to nobody.
     limit
         At most so many.
     """
-    where = TaskFilter(states=frozenset(state) if state else None, name_contains=None if name is None else name_bytes(name))
+    contains = None if name is None else name_bytes(name)
+    where = TaskFilter(states=frozenset(state) if state else None, name_contains=contains, owner=owner)
     parsed = [parse_selector(word) for word in selectors]
     asyncio.run(_list((options or GlobalOptions()).folders, parsed, where, limit, json))
     return 0

@@ -14,7 +14,7 @@ from malbox_tui.cli.text import sentence
 from malbox_tui.model.sample import visible
 from malbox_tui.model.watching import WatchView
 
-_TITLES = ("folder", "state", "added", "known", "refused", "waiting", "afterwards")
+_TITLES = ("folder", "state", "added", "known", "refused", "waiting", "left out", "afterwards")
 
 
 def watches(*, json: Annotated[bool, FLAG] = False, options: GlobalOptions | None = None) -> int:
@@ -48,6 +48,6 @@ async def _watches(options: GlobalOptions) -> tuple[WatchView, ...]:
 
 
 def _row(watch: WatchView) -> tuple[str, ...]:
-    counts = (watch.added, watch.known, watch.refused, watch.waiting)
+    counts = (watch.added, watch.known, watch.refused, watch.waiting, watch.left_out)
     below = "/**" if watch.recursive else ""
     return visible(watch.path) + below, watch.state.value, *map(str, counts), watch.afterwards

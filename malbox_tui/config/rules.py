@@ -42,7 +42,13 @@ def contradictions(table: Mapping[str, Any], value_faults: Sequence[Fault]) -> I
     for key, machine in sound.entries("machines", MachineSettings):
         for fault in machine_faults(key, machine):
             yield Fault(fault.key, f"machine {machine.name}: {fault.problem}")
-    yield from watch_faults(tuple(sound.entries("watch", WatchSettings)))
+    watches = tuple(sound.entries("watch", WatchSettings))
+    yield from watch_faults(watches)
+    for key, watch in watches:
+        if watch.profile and not sound.names("profiles", watch.profile):
+            yield Fault(
+                f"{key}.profile", f"there is no profile {visible(watch.profile)}. Add it to [[profiles]], or name another."
+            )
     profiles = list(sound.entries("profiles", ProfileSettings))
     yield from profile_faults(profiles, None if analysis is None else analysis.critical_timeout_s)
     if analysis is not None and analysis.profile and not sound.names("profiles", analysis.profile):

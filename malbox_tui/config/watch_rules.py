@@ -14,6 +14,10 @@ def watch_faults(watches: Sequence[tuple[str, WatchSettings]]) -> Iterator[Fault
     """What is wrong with watched folders, each given by its key path, beside each other. Links on the way are seen through."""
     earlier: list[tuple[str, str]] = []
     for key, watch in watches:
+        if watch.unique and watch.again:
+            yield Fault(
+                f"{key}.unique", "what is known can't be both left out and analysed again (again). Take one of them away."
+            )
         real = os.path.realpath(watch.path)
         for first, other in earlier:
             relation = _relation(real, other)

@@ -11,6 +11,7 @@ from malbox_tui.config.section import LowerCaseName, PlainName, Seconds, Setting
 from malbox_tui.model.archive import ArchiveChoice
 from malbox_tui.model.intake import IntakeLabel, Way
 from malbox_tui.model.sample import visible
+from malbox_tui.model.selection import Selection
 from malbox_tui.model.submission import SubmissionOptions
 from malbox_tui.model.task import RequirementClass
 
@@ -19,6 +20,25 @@ AbsolutePath = Annotated[
     msgspec.Meta(
         pattern=r"\A/[^\x00-\x1f\x7f-\x9f]{1,1024}\Z",
         description='the absolute path of a folder, such as "/srv/incoming"',
+    ),
+]
+
+
+NamePattern = Annotated[
+    str,
+    msgspec.Meta(
+        pattern=r"\A[^/\x00-\x1f\x7f-\x9f]{1,255}\Z", description='a pattern for names without folders, such as "*.exe"'
+    ),
+]
+PluginOption = Annotated[
+    str,
+    msgspec.Meta(pattern=r"\A[^=\x00]{1,200}=[^\x00]{0,4096}\Z", description='PLUGIN.KEY=VALUE, such as "strings.min_length=8"'),
+]
+Owner = Annotated[
+    str,
+    msgspec.Meta(
+        pattern=r"\A(|[^\s\x00-\x1f\x7f-\x9f]([^\x00-\x1f\x7f-\x9f]{0,98}\S)?)\Z",
+        description="a name of at most 100 characters",
     ),
 ]
 
@@ -45,6 +65,8 @@ class WatchSettings(SettingsTable, frozen=True, kw_only=True):
     """The folder; it may come later. No folder is watched twice, and none that lies in another watched one."""
     recursive: bool = False
     """Whether files in the folders below are taken too. Links are never followed."""
+    patterns: tuple[NamePattern, ...] = ()
+    """Only files of such names are taken; capitals or not is all one. The others stay where they are, and are counted."""
     settle_s: Seconds = 2.0
     """How long the size and the time of a file must have stood still before it is taken, in seconds."""
     afterwards: Afterwards = Afterwards.LEAVE
@@ -54,6 +76,16 @@ class WatchSettings(SettingsTable, frozen=True, kw_only=True):
     """Tasks of a higher priority are taken first."""
     again: bool = False
     """Whether content that has a completed task is analysed again."""
+    unique: bool = False
+    """Whether only content comes in that is not known at all, however its tasks ended."""
+    owner: Owner = ""
+    """Whom the samples belong to. Left out: nobody."""
+    profile: PlainName | None = None
+    """The profile of the tasks, whatever their content is. Left out: the one for its kind, or the default."""
+    plugins: tuple[PlainName, ...] = ()
+    """Run these plugins only, and those that they need, instead of what the profile says."""
+    options: tuple[PluginOption, ...] = ()
+    """Options of plugins for these tasks, each as PLUGIN.KEY=VALUE."""
     timeout_s: Seconds | None = None
     """How long the plugins, and the sample in its machine, may run, in seconds. Left out: as [analysis] has it."""
     type: LowerCaseName | None = None
@@ -77,12 +109,21 @@ class WatchSettings(SettingsTable, frozen=True, kw_only=True):
             priority=self.priority,
             timeout_s=self.timeout_s,
             again=self.again,
+            unique=self.unique,
+            owner=self.owner,
+            profile=self.profile or "",
+            plugins=self.plugins,
+            plugin_options=self.options,
             requires=RequirementClass(task_type, requires.platform, requires.arch, requires.tags, requires.pin),
             stays_static=self.type == "static",
             actor=f"watch:{self.path}",
             origin="a watched folder",
             intake=IntakeLabel(Way.WATCH, visible(self.path)),
         )
+
+    def selection(self) -> Selection:
+        """Which files are taken."""
+        return Selection(recursive=self.recursive, patterns=self.patterns)
 
     def archives(self) -> ArchiveChoice:
         """What is to be done with archives."""

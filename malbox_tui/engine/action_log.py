@@ -134,7 +134,7 @@ class SubmissionLog:
                 self._task_ids.append(receipt.task_id)
         elif isinstance(receipt, Duplicate):
             self._duplicates += 1
-        elif isinstance(receipt, Refused):
+        elif isinstance(receipt, Refused) and not receipt.is_left_out:
             self._refused += 1
 
     @property

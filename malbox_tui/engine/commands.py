@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -13,20 +14,24 @@ import msgspec
 from malbox_tui.engine.action_log import ActionLog
 from malbox_tui.engine.attempt import Attempt
 from malbox_tui.engine.cancellation import CancelReason, CancelToken
+from malbox_tui.engine.identifying import Identifying
 from malbox_tui.engine.lifecycle import Lifecycle
 from malbox_tui.engine.machine_pool import MachinePool
 from malbox_tui.engine.profiles import Profiles
 from malbox_tui.engine.queue import MAX_PRIORITY
 from malbox_tui.engine.sample_marks import SampleMarks
+from malbox_tui.engine.task_changes import TaskChanges
 from malbox_tui.engine.upkeep import Upkeep
 from malbox_tui.engine.waiting import WaitingRoom
 from malbox_tui.engine.worker_pool import WorkerPool
 from malbox_tui.model.commands import (
     CancelTasks,
+    ChangeTasks,
     Command,
     CommandOutcome,
     DisableMachines,
     EnableMachines,
+    IdentifySamples,
     MarkSample,
     PausePool,
     ProbeMachines,
@@ -84,6 +89,8 @@ class CommandDesk:
         reload_plugins: Callable[[], Awaitable[str]],
         profiles: Profiles,
         upkeep: Upkeep | None,
+        critical_timeout_s: Callable[[], float],
+        identifying: Identifying | None,
     ) -> None:
         self._lifecycle = lifecycle
         self._store = store
@@ -100,11 +107,15 @@ class CommandDesk:
         self._stop = stop
         self._reload_plugins = reload_plugins
         self._profiles = profiles
+        self._identifying = identifying
+        self._changes = TaskChanges(lifecycle, profiles, tokens, critical_timeout_s)
         self._answered: OrderedDict[str, asyncio.Future[CommandOutcome]] = OrderedDict()
         self._handlers: dict[type, Callable[[Any, str], Awaitable[CommandOutcome]]] = {
             CancelTasks: self._cancel_tasks,
             SetPriority: self._set_priority,
             SetProfile: self._set_profile,
+            ChangeTasks: self._change_tasks,
+            IdentifySamples: self._identify_samples,
             RetryTasks: self._retry_tasks,
             ResizeGroup: self._resize,
             SaveLimits: self._save_limits,
@@ -197,46 +208,57 @@ class CommandDesk:
     async def _set_priority(self, action: SetPriority, _actor: str) -> CommandOutcome:
         if abs(action.priority) > MAX_PRIORITY:
             raise RefusedCommand(f"Priority {action.priority}: it must be between {-MAX_PRIORITY} and {MAX_PRIORITY}.")
-        targets = [await self._each(task_id, self._reprioritize(task_id, action.priority)) for task_id in action.task_ids]
-        return _summed("re-ordered", targets)
+        return _summed("re-ordered", await self._each_record(action.task_ids, partial(self._reprioritize, action.priority)))
 
-    async def _reprioritize(self, task_id: int, priority: int) -> TargetResult:
-        record = await self._record(task_id)
-        if record is None:
-            return _not_done(task_id, str(UnknownTask(task_id)))
-        if record.task.state is not TaskState.PENDING or task_id in self._tokens:
-            return _not_done(task_id, f"Task {task_id} is {record.task.state}; only a waiting task can be re-ordered.")
-        try:
-            await self._lifecycle.set_priority(record.task, priority)
-        except StaleTask as error:
-            return _not_done(task_id, str(error))
-        return TargetResult(task_id, True, f"Task {task_id} has priority {priority}.")
+    async def _reprioritize(self, priority: int, record: TaskRecord) -> str:
+        task = record.task
+        if task.state is not TaskState.PENDING or task.id in self._tokens:
+            raise RefusedCommand(f"Task {task.id} is {task.state}; only a waiting task can be re-ordered.")
+        await self._lifecycle.set_priority(task, priority)
+        return f"Task {task.id} has priority {priority}."
 
     async def _set_profile(self, action: SetProfile, _actor: str) -> CommandOutcome:
         if action.profile:
             self._profiles.named(action.profile)
-        targets = [await self._each(task_id, self._give_profile(task_id, action.profile)) for task_id in action.task_ids]
+        targets = await self._each_record(action.task_ids, partial(self._give_profile, action.profile))
         return _summed("given the profile" if action.profile else "left to their kind", targets)
 
-    async def _give_profile(self, task_id: int, name: str) -> TargetResult:
-        record = await self._record(task_id)
-        if record is None:
-            return _not_done(task_id, str(UnknownTask(task_id)))
+    async def _give_profile(self, name: str, record: TaskRecord) -> str:
         task = record.task
-        if task.state is not TaskState.PENDING or task_id in self._tokens:
-            return _not_done(task_id, f"Task {task_id} is {task.state}; only a waiting task can be given another profile.")
+        if task.state is not TaskState.PENDING or task.id in self._tokens:
+            raise RefusedCommand(f"Task {task.id} is {task.state}; only a waiting task can be given another profile.")
         changed = self._profiles.chosen_by_hand(task, name)
         if changed.requires != task.requires and (problem := self._profiles.unserviceable(changed.requires)) is not None:
-            return _not_done(task_id, f"Task {task_id} can't have that profile: {problem}")
+            raise RefusedCommand(f"Task {task.id} can't have that profile: {problem}")
         if task.run != RunOptions() and not changed.requires.needs_machine:
             problem = "its arguments, or the memory that is to be kept, need a machine, and the profile has none"
-            return _not_done(task_id, f"Task {task_id} can't have that profile: {problem}.")
-        try:
-            await self._lifecycle.set_profile(task, changed)
-        except StaleTask as error:
-            return _not_done(task_id, str(error))
+            raise RefusedCommand(f"Task {task.id} can't have that profile: {problem}.")
+        await self._lifecycle.set_profile(task, changed)
         has = f"has the profile {changed.profile}" if changed.profile is not None and changed.profile.name else "has no profile"
-        return TargetResult(task_id, True, f"Task {task_id} {has}.")
+        return f"Task {task.id} {has}."
+
+    async def _change_tasks(self, action: ChangeTasks, _actor: str) -> CommandOutcome:
+        self._changes.check(action)
+        return _summed("changed", await self._each_record(action.task_ids, partial(self._changes.carry_out, action)))
+
+    async def _identify_samples(self, action: IdentifySamples, _actor: str) -> CommandOutcome:
+        if self._identifying is None:
+            raise RefusedCommand("No engine runs, and only a running one asks plugins.")
+        self._identifying.check(action)
+        return _summed("identified", await self._each_record(action.task_ids, self._identifying.carry_out))
+
+    async def _each_record(self, task_ids: Sequence[int], work: Callable[[TaskRecord], Awaitable[str]]) -> list[TargetResult]:
+        """What became of each; `work` says it of one, or raises why it was not done."""
+
+        async def one(task_id: int) -> TargetResult:
+            if (record := await self._record(task_id)) is None:
+                return _not_done(task_id, str(UnknownTask(task_id)))
+            try:
+                return TargetResult(task_id, True, await work(record))
+            except (RefusedCommand, StaleTask) as error:
+                return _not_done(task_id, str(error))
+
+        return [await self._each(task_id, one(task_id)) for task_id in task_ids]
 
     async def _retry_tasks(self, action: RetryTasks, _actor: str) -> CommandOutcome:
         return _summed("retried", [await self._each(task_id, self._retry(task_id)) for task_id in action.task_ids])
@@ -262,6 +284,8 @@ class CommandDesk:
                 enforce_timeout=task.enforce_timeout,
                 run=task.run,
                 profile=task.profile,
+                wishes=task.wishes,
+                owner=task.owner,
                 requires=requires,
                 retry_of=task_id,
             )

@@ -24,6 +24,7 @@ from malbox_tui.engine.commands import OPERATOR, CommandDesk
 from malbox_tui.engine.disk_floor import DiskFloor
 from malbox_tui.engine.driver import Driver
 from malbox_tui.engine.executor import Executor
+from malbox_tui.engine.identifying import Identifying
 from malbox_tui.engine.intake_accounts import IntakeAccounts
 from malbox_tui.engine.leases import LeaseKeeper
 from malbox_tui.engine.lifecycle import Lifecycle
@@ -42,6 +43,7 @@ from malbox_tui.engine.submission import SubmissionDesk
 from malbox_tui.engine.tracker import TaskTracker, was_cancelled
 from malbox_tui.engine.upkeep import Upkeep
 from malbox_tui.engine.waiting import WaitingRoom
+from malbox_tui.engine.wishes import WishDesk
 from malbox_tui.engine.worker_pool import WorkerPool
 from malbox_tui.model import events as news
 from malbox_tui.model.actions import ActionRecord
@@ -154,10 +156,15 @@ class Engine:
         stores = Stores(adapters.store, adapters.quarantine, adapters.results, self._health)
         self._recovery = Recovery(adapters.store, self._lifecycle, adapters.results, self._health, settings.analysis.max_crashes)
         self._profiles = Profiles(settings, lambda requires: self._waiting.refusal(requires), lambda: self._roster.names)
+        self._roster = PluginRoster(
+            adapters.runner, adapters.guest_plugins, settings, lambda guests: self._running.follow(guests)
+        )
+        wishes = WishDesk(self._roster, lambda: adapters.runner.plan, lambda: self._pool.groups.values())
         guests = GuestSide(adapters.guest_plugins, self.announce)
         self._running = Running(stores, adapters.runner, self._machines, settings, guests)
-        self._executor = Executor(stores, adapters.runner, self._machines, self._tracker, settings, self._running, self._profiles)
-        self._roster = PluginRoster(adapters.runner, adapters.guest_plugins, settings, self._running.follow)
+        self._executor = Executor(
+            stores, adapters.runner, self._machines, self._tracker, settings, self._running, self._profiles, wishes
+        )
         self._driver = Driver(
             lifecycle=self._lifecycle,
             executor=self._executor,
@@ -197,6 +204,7 @@ class Engine:
         self._floor = DiskFloor(adapters.free_bytes, settings.retention.floor_bytes, self._on_floor)
         hands = Hands()
         self._upkeep = self._make_upkeep(hands)
+        self._identifying = Identifying(adapters.store, adapters.quarantine, adapters.runner, adapters.wall, self._profiles)
         self._desk = CommandDesk(
             lifecycle=self._lifecycle,
             store=adapters.store,
@@ -214,6 +222,8 @@ class Engine:
             reload_plugins=self._roster.reload,
             profiles=self._profiles,
             upkeep=self._upkeep,
+            identifying=None if at_rest else self._identifying,
+            critical_timeout_s=lambda: self._settings.analysis.critical_timeout_s,
         )
         self._submissions = SubmissionDesk(
             lifecycle=self._lifecycle,
@@ -227,6 +237,7 @@ class Engine:
             profiles=self._profiles,
             hands=hands,
             low_disk=self._floor.look,
+            wishes=wishes,
         )
 
     # --- life --------------------------------------------------------------------------------------------------------------------
@@ -379,7 +390,7 @@ class Engine:
         """See `Client`."""
         self._check_alive()
         page = await self._adapters.store.tasks(query, self._adapters.wall.now())
-        return dues.of_tasks(self._waiting.explain(page), self._driver.attempts)
+        return dues.of_tasks(self._identifying.suggest(self._waiting.explain(page)), self._driver.attempts)
 
     async def read(self, reference: ResultRef, max_bytes: int) -> bytes:
         """See `Client`."""
@@ -489,7 +500,7 @@ class Engine:
         self._adapters.runner.tell(body)
         if isinstance(body, news.TaskPriorityChanged):
             self._queue.reprioritize(body.task_id, body.priority)
-        elif isinstance(body, news.TaskProfileChanged):
+        elif isinstance(body, news.TaskProfileChanged | news.TaskChanged):
             self._queue.reclassify(body.task_id, body.requires)
             self._pool.balance()
         elif isinstance(body, news.TaskStarting):

@@ -32,6 +32,7 @@ from malbox_tui.engine.profiles import Profiles, UnknownProfile
 from malbox_tui.engine.running import Running
 from malbox_tui.engine.stores import Stores
 from malbox_tui.engine.tracker import TaskTracker
+from malbox_tui.engine.wishes import WishDesk
 from malbox_tui.model.due import TimeLimit
 from malbox_tui.model.errors import (
     GuestUnreachable,
@@ -65,6 +66,7 @@ class Executor:
         settings: Settings,
         running: Running,
         profiles: Profiles,
+        wishes: WishDesk,
     ) -> None:
         self._stores = stores
         self._runner = runner
@@ -74,6 +76,7 @@ class Executor:
         self._max_machine_failures = settings.machinery.max_attempts
         self._running = running
         self._profiles = profiles
+        self._wishes = wishes
 
     def reload(self, settings: Settings) -> None:
         """From now on these limits are set for what begins."""
@@ -148,9 +151,21 @@ class Executor:
             if (problem := self._profiles.unserviceable(owned.task.requires)) is not None:
                 raise CannotStart(f"{its_profile}. {problem}")
             raise _Rerouted(f"{its_profile}: it is to be served as {owned.task.requires}.")
-        if attempt.profile is not None:
-            kept_out = attempt.profile.kept_out(self._runner.plan, self._profiles.plugins())
-            attempt.kept_out = {**kept_out, **attempt.kept_out}
+        self._keep_plugins_out(attempt)
+
+    def _keep_plugins_out(self, attempt: Attempt) -> None:
+        """What the task asks of plugins goes before what its profile says, and its group's lists hold in any case. Raises
+        `CannotStart`."""
+        wishes, plan, names = attempt.owned.task.wishes, self._runner.plan, self._profiles.plugins()
+        if (problem := self._wishes.lost(wishes)) is not None:
+            raise CannotStart(problem)
+        of_group = attempt.kept_out
+        if wishes.only and all(name in of_group for name in wishes.only):
+            raise CannotStart(f"None of the plugins that it asks for may run. {of_group[wishes.only[0]]}")
+        if wishes.only:
+            attempt.kept_out = {**wishes.kept_out(plan, names), **of_group}
+        elif attempt.profile is not None:
+            attempt.kept_out = {**attempt.profile.kept_out(plan, names), **of_group}
 
     async def _prepare(self, attempt: Attempt, lease: MachineLease, place: Place) -> Launch:
         """Bring the machine up, and find out meanwhile how the sample is started in it."""

@@ -103,6 +103,11 @@ class Lifecycle:
         body = news.TaskProfileChanged(task_id=task.id, profile=str(changed.profile or ""), requires=changed.requires)
         await self._store.write(Change(task, changed, body, self._wall.now()))
 
+    async def change(self, task: Task, changed: Task) -> None:
+        """Let a pending task ask for what `changed` does. Raises `StaleTask`, `StoreError`."""
+        body = news.TaskChanged(task_id=task.id, requires=changed.requires, timeout_s=changed.timeout_s)
+        await self._store.write(Change(task, changed, body, self._wall.now()))
+
     async def _create(self, new: NewTask, on_end: Callable[[], None]) -> Added:
         try:
             added = await self._store.add(new)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from malbox_tui.config.profile_rules import check_denied
 from malbox_tui.config.settings import Settings
@@ -21,6 +21,8 @@ class PluginRoster:
         on_guests: Callable[[Sequence[GuestPlugin]], None],
     ) -> None:
         self.names: tuple[str, ...] = ()
+        self._hosts: Mapping[str, PluginInfo] = {}
+        self._is_read = False
         self._runner = runner
         self._guests = guests
         self._settings = settings
@@ -35,6 +37,24 @@ class PluginRoster:
         """From now on plugins that are read again have to fit these settings."""
         self._settings = settings
 
+    async def know(self) -> None:
+        """Read them, if nobody did: an engine at rest has no use for them otherwise. Raises what `open` does."""
+        if not self._is_read:
+            await self.reload()
+            self._check()
+
+    def is_guest(self, name: str) -> bool:
+        """Whether one of `names` runs in guests."""
+        return name not in self._hosts
+
+    def options_of(self, name: str) -> Mapping[str, str]:
+        """The options that one of `names` has, with their values; none for one that runs in guests."""
+        return self._hosts[name].options if name in self._hosts else {}
+
+    def host_paths_of(self, name: str) -> frozenset[str]:
+        """Those of its options that are paths of this host."""
+        return self._hosts[name].host_paths if name in self._hosts else frozenset()
+
     async def reload(self) -> str:
         """Read them again; what changed, in a sentence. Raises what the runner does; nothing has changed then."""
         read = await self._runner.reload([profile.profile() for profile in self._settings.profiles])
@@ -44,6 +64,8 @@ class PluginRoster:
         return f"The plugins were read again: {changes}. Tasks that begin from now on have them as they are."
 
     def _take(self, hosts: Sequence[PluginInfo], guests: Sequence[GuestPlugin]) -> None:
+        self._is_read = True
+        self._hosts = {plugin.name: plugin for plugin in hosts}
         self.names = (*(plugin.name for plugin in hosts), *(plugin.name for plugin in guests))
 
     def _check(self) -> None:

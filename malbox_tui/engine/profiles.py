@@ -15,6 +15,7 @@ from malbox_tui.model.profile import Profile, Usual, timeout_of, with_profile
 from malbox_tui.model.report import Identification
 from malbox_tui.model.sample import visible
 from malbox_tui.model.submission import SubmissionOptions
+from malbox_tui.model.suggestion import Suggestion, suggestion_for
 from malbox_tui.model.task import ChosenBy, ChosenProfile, RequirementClass, Task
 
 
@@ -82,6 +83,15 @@ class Profiles:
         timeout_s = timeout_of(chosen, profile, self._usual.timeout_s)
         requires = profile.requires(options.requires, stays_static=options.stays_static)
         return msgspec.structs.replace(options, timeout_s=timeout_s, requires=requires), chosen
+
+    @property
+    def there_are(self) -> bool:
+        """Whether there are any."""
+        return bool(self._by_name)
+
+    def suggestion(self, found: Identification | None) -> Suggestion:
+        """The one that a content would best have."""
+        return suggestion_for(found, tuple(self._by_name.values()), self._default)
 
     def asks_for_kind(self, task: Task) -> bool:
         """Whether the kind of its content may decide on its profile."""

@@ -120,13 +120,15 @@ class Running:
             timeout_s=task.timeout_s,
             task_type=task.requires.task_type,
             identification=attempt.identification or await known_kind(task, self._runner.plan, self._stores.store),
-            options={} if attempt.profile is None else attempt.profile.options,
+            options=task.wishes.options_over({} if attempt.profile is None else attempt.profile.options),
             on_wait=_let_stand(time) if attempt.lease is None and attempt.batch is None else lambda waits: None,
         )
 
     def _required(self, attempt: Attempt) -> frozenset[str]:
+        """Where the task itself says which plugins take part, no other is required."""
         own = () if attempt.profile is None else attempt.profile.required
-        return required_by(self._runner.plan, own or self._required_names)
+        required = required_by(self._runner.plan, own or self._required_names)
+        return required.difference(self._runner.plan.left_out(attempt.owned.task.wishes.only, required))
 
     @property
     def _guest_times(self) -> GuestTimes:

@@ -16,11 +16,14 @@ from malbox_tui.config.settings import AnalysisSettings
 from malbox_tui.engine.action_log import ActionLog
 from malbox_tui.engine.intake_accounts import IntakeAccount, IntakeAccounts
 from malbox_tui.engine.lifecycle import Lifecycle
-from malbox_tui.engine.profiles import Profiles, UnknownProfile
+from malbox_tui.engine.profiles import Profiles
 from malbox_tui.engine.queue import MAX_PRIORITY
 from malbox_tui.engine.removal import Hands
 from malbox_tui.engine.waiting import WaitingRoom
-from malbox_tui.model.errors import RefusedContent, StoreError
+from malbox_tui.engine.wishes import WishDesk
+from malbox_tui.model.errors import RefusedCommand, RefusedContent, StoreError
+from malbox_tui.model.plugin_wishes import NO_WISHES, PluginWishes
+from malbox_tui.model.sample import visible
 from malbox_tui.model.submission import (
     LOW_DISK,
     STORE_FAILED,
@@ -40,6 +43,7 @@ from malbox_tui.ports import Clock, NewTask, Quarantine, StoredContent
 STORES_AT_ONCE = 4
 MOST_ARGUMENTS = 100
 MOST_ARGUMENT_CHARACTERS = 4096
+MOST_OWNER_CHARACTERS = 100
 
 
 class SubmissionDesk:
@@ -59,6 +63,7 @@ class SubmissionDesk:
         profiles: Profiles,
         hands: Hands,
         low_disk: Callable[[], str],
+        wishes: WishDesk,
     ) -> None:
         self._low_disk = low_disk
         self._hands = hands
@@ -71,6 +76,7 @@ class SubmissionDesk:
         self._max_sample_bytes = max_sample_bytes
         self._settings = settings
         self._profiles = profiles
+        self._wishes = wishes
 
     def reload(self, max_sample_bytes: int, settings: AnalysisSettings) -> None:
         """From now on samples may be so large, and tasks that are made get these times."""
@@ -85,9 +91,11 @@ class SubmissionDesk:
         What makes no sense is refused, and what nothing could ever serve, unless it is to be held.
         """
         chosen: ChosenProfile | None = None
+        wishes = NO_WISHES
         try:
             options, chosen = self._profiles.asked(options)
-        except UnknownProfile as error:
+            wishes = await self._wishes.asked(options)
+        except RefusedCommand as error:
             unserviceable: Refusal | None = Refusal("nonsense", str(error))
         else:
             unserviceable = self._refusal(options)
@@ -98,7 +106,7 @@ class SubmissionDesk:
 
         async def take_first() -> None:
             offer, storing = under_way.popleft()
-            receipt = await self._receipt(offer, await storing, options, chosen, account, in_hand)
+            receipt = await self._receipt(offer, await storing, options, (chosen, wishes), account, in_hand)
             receipts.append(receipt)
             entry.count(receipt)
             if on_receipt is not None:
@@ -123,6 +131,10 @@ class SubmissionDesk:
         if abs(options.priority) > MAX_PRIORITY:
             problem = f"Priority {options.priority}: it must be between {-MAX_PRIORITY} and {MAX_PRIORITY}."
             return Refusal("nonsense", problem)
+        if options.unique and options.again:
+            return Refusal("nonsense", "What is known can't be both left out (unique) and analysed again.")
+        if (unfit := _unfit_owner(options.owner)) is not None:
+            return Refusal("nonsense", unfit)
         if options.timeout_s is not None and not 0 < options.timeout_s < math.inf:
             return Refusal("nonsense", f"An analysis timeout of {options.timeout_s:g} s: it must be above 0, and end.")
         if options.timeout_s is not None and options.timeout_s >= self._settings.critical_timeout_s:
@@ -171,7 +183,7 @@ class SubmissionDesk:
         offer: Offer,
         kept: StoredContent | Refusal,
         options: SubmissionOptions,
-        chosen: ChosenProfile | None,
+        decided: tuple[ChosenProfile | None, PluginWishes],
         account: IntakeAccount,
         in_hand: list[str],
     ) -> Receipt:
@@ -182,6 +194,7 @@ class SubmissionDesk:
             await account.opened(offer, offer.opened)
             return Opened(offer.name, offer.opened)
         in_hand.remove(kept.sha256)
+        chosen, wishes = decided
         new = NewTask(
             sha256=kept.sha256,
             size_bytes=kept.size_bytes,
@@ -195,6 +208,9 @@ class SubmissionDesk:
             run=options.run,
             profile=chosen,
             intake=account.head,
+            wishes=wishes,
+            owner=options.owner,
+            unique=options.unique,
         )
         try:
             added = await self._lifecycle.create(new, lambda: self._hands.let_go(kept.sha256))
@@ -217,6 +233,14 @@ def _asks_of_guest(run: RunOptions) -> str:
     if run.arguments:
         return "there is nothing to give arguments to"
     return "there is no memory to dump" if run.memory_dump else ""
+
+
+def _unfit_owner(owner: str) -> str | None:
+    if len(owner) > MOST_OWNER_CHARACTERS:
+        return f"An owner of {len(owner)} characters: {MOST_OWNER_CHARACTERS} are the most."
+    if not owner.isprintable() or owner != owner.strip():
+        return f"The owner '{visible(owner)}' has characters that can't be printed, or blanks around it."
+    return None
 
 
 def _too_much(run: RunOptions) -> str | None:

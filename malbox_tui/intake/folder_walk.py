@@ -26,7 +26,7 @@ from malbox_tui.intake.surveying import Surveying
 from malbox_tui.intake.threaded import ThreadedSteps
 from malbox_tui.model.errors import RefusedContent
 from malbox_tui.model.sample import SampleName
-from malbox_tui.model.submission import Offer, Refusal
+from malbox_tui.model.submission import LEFT_OUT, Offer, Refusal
 from malbox_tui.model.survey import Survey
 from malbox_tui.ports import Dropped
 
@@ -47,10 +47,12 @@ class _Folder:
 class FolderIntake:
     """The `Intake` for paths on this host."""
 
-    def __init__(self, max_sample_bytes: int, own_root: bytes | None = None) -> None:
-        """`own_root` is the engine's own data folder: it is refused when it is met, so that an engine never feeds on itself."""
+    def __init__(self, max_sample_bytes: int, own_root: bytes | None = None, *, recursive: bool = True) -> None:
+        """`own_root` is the engine's own data folder: it is refused when it is met, so that an engine never feeds on itself. Without
+        `recursive`, folders in a given folder are left out, and counted."""
         self._max_sample_bytes = max_sample_bytes
         self._own_root = own_root
+        self._recursive = recursive
 
     def dropped(self, text: str) -> Dropped:
         """As `Intake.dropped`."""
@@ -71,7 +73,7 @@ class FolderIntake:
 
     async def survey(self, paths: Sequence[bytes], *, counts_only: bool = False) -> AsyncIterator[Survey]:
         """As `Intake.survey`."""
-        walk = _Walk(self._max_sample_bytes, self._own_root, opens=not counts_only)
+        walk = _Walk(self._max_sample_bytes, self._own_root, self._recursive, opens=not counts_only)
         steps = ThreadedSteps(Surveying(walk.found(tuple(paths)), first_kind).steps())
         try:
             async for survey in steps:
@@ -80,7 +82,7 @@ class FolderIntake:
             steps.close()
 
     def _offered(self, paths: Sequence[bytes]) -> Generator[Offer, None, None]:
-        for found in _Walk(self._max_sample_bytes, self._own_root).found(paths):
+        for found in _Walk(self._max_sample_bytes, self._own_root, self._recursive).found(paths):
             content = None if found.content is None else ThreadedSteps(found.content)
             yield Offer(found.name, content, found.refusal, found.head)
 
@@ -88,7 +90,9 @@ class FolderIntake:
 class _Walk:
     """With `opens` false it looks at names alone: what could be a sample has no content then."""
 
-    def __init__(self, max_sample_bytes: int, own_root: bytes | None, *, opens: bool = True) -> None:
+    def __init__(self, max_sample_bytes: int, own_root: bytes | None, recursive: bool, *, opens: bool = True) -> None:
+        self._recursive = recursive
+        self._left_out = 0
         self._max_sample_bytes = max_sample_bytes
         self._opens = opens
         self._own = _identity_of(own_root) if own_root is not None else None
@@ -102,6 +106,9 @@ class _Walk:
                 yield from self._visit(given, None, given)
                 while self._stack:
                     yield from self._next_of_deepest()
+                if self._left_out:
+                    yield Found(SampleName(_base_name(given), given), refusal=_not_gone_into(self._left_out))
+                    self._left_out = 0
         finally:
             for folder in self._stack:
                 _close(folder)
@@ -118,7 +125,10 @@ class _Walk:
         label = SampleName(name=_base_name(path), origin=path)
         try:
             if stat.S_ISDIR(look_at(name, folder).st_mode):
-                self._enter(name, folder, path)
+                if folder is None or self._recursive:
+                    self._enter(name, folder, path)
+                else:
+                    self._left_out += 1
                 return
             content, head = self._opened(name, folder) if self._opens else (None, b"")
         except RefusedContent as exc:
@@ -188,6 +198,11 @@ def _reopened(folder: _Folder, child: int) -> int:
         return descriptor
     os.close(descriptor)
     raise RefusedContent("unreadable_folder", "It was moved while it was read; the rest of it was left out.")
+
+
+def _not_gone_into(folders: int) -> Refusal:
+    these = "1 folder in it was" if folders == 1 else f"{folders} folders in it were"
+    return Refusal(LEFT_OUT, f"{these} left out: only what lies in it itself was asked for.", folders)
 
 
 def _unreadable_folder(exc: OSError) -> RefusedContent:

@@ -36,6 +36,23 @@ class SetProfile(_Action, frozen=True, kw_only=True):
     profile: str
 
 
+class ChangeTasks(_Action, frozen=True, kw_only=True):
+    """Let pending tasks ask for something else; None leaves what there is, and an empty platform or arch asks for none any more."""
+
+    task_ids: tuple[int, ...]
+    task_type: str | None = None
+    platform: str | None = None
+    arch: str | None = None
+    tags: tuple[str, ...] | None = None
+    timeout_s: float | None = None
+
+
+class IdentifySamples(_Action, frozen=True, kw_only=True):
+    """Find out what the samples of pending tasks are, before their run."""
+
+    task_ids: tuple[int, ...]
+
+
 class RetryTasks(_Action, frozen=True, kw_only=True):
     """Make a new task for each of these final ones, with `retry_of` set."""
 
@@ -133,6 +150,8 @@ Action = (
     CancelTasks
     | SetPriority
     | SetProfile
+    | ChangeTasks
+    | IdentifySamples
     | RetryTasks
     | ResizeGroup
     | SaveLimits

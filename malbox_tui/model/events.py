@@ -68,6 +68,20 @@ class TaskProfileChanged(_TaskBody, frozen=True, kw_only=True):
     requires: RequirementClass
 
 
+class TaskChanged(_TaskBody, frozen=True, kw_only=True):
+    """A pending task asks for something else now."""
+
+    requires: RequirementClass
+    timeout_s: float
+
+
+class TaskIdentified(_TaskBody, frozen=True, kw_only=True):
+    """It was found out what the sample of a pending task is."""
+
+    kind: str
+    tags: tuple[str, ...] = ()
+
+
 class _TaskEnded(_TaskBody, frozen=True, tag=True, kw_only=True):
     ended_by: EndedBy
     reason: str
@@ -272,6 +286,8 @@ EventBody = (
     | TaskGivenBack
     | TaskPriorityChanged
     | TaskProfileChanged
+    | TaskChanged
+    | TaskIdentified
     | TaskCompleted
     | TaskFailed
     | TaskTimedOut

@@ -85,6 +85,11 @@ class Plan(msgspec.Struct, frozen=True):
                 left += [*step.needs.values(), *([step.kind_by] if step.kind_by else [])]
         return frozenset(needed)
 
+    def left_out(self, only: Iterable[str], names: Iterable[str]) -> list[str]:
+        """Those of the plugins `names` that don't take part where `only` these do, beside what they need; `only` empty: none."""
+        taking_part = self.needed_by(only) | {*only}
+        return [name for name in names if name not in taking_part] if taking_part else []
+
 
 def plan_of(plugins: Sequence[PlannedPlugin], identifying: str = "") -> Plan:
     """How these run together. `identifying` is the plugin that tells kinds; one that doesn't take part is waited for by nobody.

@@ -53,10 +53,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
 
     def kept_out(self, plan: Plan, names: Iterable[str]) -> dict[str, str]:
         """Those of the plugins `names` that it keeps out, each with the reason."""
-        if not self.plugins:
-            return {}
-        taking_part = plan.needed_by(self.plugins) | {*self.plugins}
-        return {name: f"The profile {self.name} is without it." for name in names if name not in taking_part}
+        return dict.fromkeys(plan.left_out(self.plugins, names), f"The profile {self.name} is without it.")
 
 
 class Usual(msgspec.Struct, frozen=True):

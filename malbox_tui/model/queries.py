@@ -8,6 +8,7 @@ import msgspec
 
 from malbox_tui.model.due import Due
 from malbox_tui.model.sample import Sample
+from malbox_tui.model.suggestion import Suggestion
 from malbox_tui.model.task import Task, TaskState
 
 MAX_ROWS = 1000
@@ -28,7 +29,8 @@ class TaskSort(StrEnum):
 class TaskFilter(msgspec.Struct, frozen=True, kw_only=True):
     """All given conditions must hold; None asks nothing. `name_contains` is compared with the raw bytes of the names.
 
-    `sha256s`: the content is one of these; `archive`: the content came in this archive.
+    `sha256s`: the content is one of these; `archive`: the content came in this archive. An empty `owner` asks for what belongs to
+    nobody.
     """
 
     task_ids: tuple[int, ...] | None = None
@@ -37,6 +39,7 @@ class TaskFilter(msgspec.Struct, frozen=True, kw_only=True):
     name_contains: bytes | None = None
     sha256s: tuple[str, ...] | None = None
     archive: str | None = None
+    owner: str | None = None
 
 
 class TaskQuery(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,12 +65,14 @@ class Waiting(msgspec.Struct, frozen=True):
 
 
 class TaskRecord(msgspec.Struct, frozen=True):
-    """A task together with its sample. An engine adds why a pending one waits, and which limit one at work will reach next."""
+    """A task together with its sample. An engine adds why a pending one waits and, where there are profiles and it is known what its
+    sample is, the one for it; and which limit a task at work will reach next."""
 
     task: Task
     sample: Sample
     waiting: Waiting | None = None
     due: Due | None = None
+    suggestion: Suggestion | None = None
 
 
 class TaskPage(msgspec.Struct, frozen=True, kw_only=True):

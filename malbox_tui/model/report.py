@@ -125,13 +125,15 @@ _DEGRADED = "degraded: "
 
 
 class Identification(msgspec.Struct, frozen=True):
-    """What kind of content a sample is. `kind` is short (pe, elf, script, …); None elsewhere means: not known, or any."""
+    """What kind of content a sample is. `kind` is short (pe, elf, script, …); None elsewhere means: not known, or any. `tags`: short
+    words for what it is like (x64, dotnet, packed, office, …)."""
 
     kind: str
     mime: str | None = None
     platform: str | None = None
     arch: str | None = None
     description: str | None = None
+    tags: tuple[str, ...] = ()
 
 
 class Indicator(msgspec.Struct, frozen=True):

@@ -15,13 +15,17 @@ STORE_FAILED = "store_failed"
 LOW_DISK = "low_disk"
 NOT_KEPT = frozenset({STORE_FAILED, LOW_DISK})
 """Codes of refusals that are no fault of what was offered: the same can be taken another time."""
+LEFT_OUT = "left_out"
+"""The code of refusals of what wasn't asked for, by name, number or place."""
 
 
 class Refusal(msgspec.Struct, frozen=True):
-    """Why something was not taken: `code` is stable for scripts, `reason` is a sentence for a person."""
+    """Why something was not taken: `code` is stable for scripts, `reason` is a sentence for a person. `things`: how many it is said
+    of."""
 
     code: str
     reason: str
+    things: int = 1
 
 
 class OpenedArchive(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,6 +58,9 @@ class SubmissionOptions(msgspec.Struct, frozen=True, kw_only=True):
     `enforce_timeout`: watch the guest for the whole timeout, also when the sample has ended before; None: as the configuration says.
     `profile`: the name of one; empty: the one for the kind of the content, or else the default, where there are such.
     `stays_static`: where `requires` is of a static task, no profile makes it one that needs a machine.
+    `plugins`: only these take part, with what they need; empty: as the profile says. `plugin_options`: each as `PLUGIN.KEY=VALUE`, or
+    `KEY=VALUE` where one plugin alone has the option. `owner`: who the samples belong to; empty: nobody.
+    `unique` takes no content that is known at all; it is a duplicate of a task that may have ended in any way.
     `hold` takes tasks that no machine and no worker group could serve now, to wait for one that can; else they are refused.
     `actor` is who submits (empty: whoever runs the engine), and `origin` from where, as those of a `Command`. `intake` is what its
     account is to say of it.
@@ -68,6 +75,10 @@ class SubmissionOptions(msgspec.Struct, frozen=True, kw_only=True):
     hold: bool = False
     run: RunOptions = RunOptions()
     profile: str = ""
+    plugins: tuple[str, ...] = ()
+    plugin_options: tuple[str, ...] = ()
+    owner: str = ""
+    unique: bool = False
     actor: str = ""
     origin: str = ""
     intake: IntakeLabel = IntakeLabel()
@@ -98,6 +109,11 @@ class Refused(msgspec.Struct, frozen=True, tag="refused"):
     name: SampleName
     refusal: Refusal
 
+    @property
+    def is_left_out(self) -> bool:
+        """Whether it stands for things that weren't asked for."""
+        return self.refusal.code == LEFT_OUT
+
 
 class Opened(msgspec.Struct, frozen=True, tag="opened"):
     """The offer is an archive: what is in it was offered, and has receipts of its own."""
@@ -127,5 +143,11 @@ class Account:
 
     @property
     def refused(self) -> list[Refused]:
-        """The offers that were not taken."""
-        return [receipt for receipt in self.receipts if isinstance(receipt, Refused)]
+        """The offers that were not taken, and were asked for."""
+        return [receipt for receipt in self.receipts if isinstance(receipt, Refused) and not receipt.is_left_out]
+
+    @property
+    def left_out(self) -> int:
+        """How many things were not asked for."""
+        receipts = (receipt for receipt in self.receipts if isinstance(receipt, Refused) and receipt.is_left_out)
+        return sum(receipt.refusal.things for receipt in receipts)

@@ -20,6 +20,7 @@ from types import MappingProxyType
 import msgspec
 
 from malbox_tui.model.errors import IllegalTransition
+from malbox_tui.model.plugin_wishes import NO_WISHES, PluginWishes
 from malbox_tui.model.report import PluginRun, Verdict
 
 
@@ -216,7 +217,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     `stages` maps a state's name to the seconds spent in it: `pending` summed over all waits, the others of the latest attempt.
     `attempts` counts the attempts that were not interrupted; `crashes` those in a row that died with the engine.
     With `enforce_timeout` its guest is watched for the whole `timeout_s`, also when the sample has ended before.
-    `profile`: None where there were no profiles when it was made.
+    `profile`: None where there were no profiles when it was made. `owner`: who it belongs to; empty: nobody.
     `machine` is the one that serves the task, or served the attempt that ended it; None for a host-only task.
     `reason` is, for a final task, the sentence that says how it ended; for a pending one, why it waits, or empty.
     """
@@ -230,6 +231,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     enforce_timeout: bool = False
     run: RunOptions = RunOptions()
     profile: ChosenProfile | None = None
+    wishes: PluginWishes = NO_WISHES
+    owner: str = ""
     state: TaskState = TaskState.PENDING
     attempts: int = 0
     crashes: int = 0

@@ -23,8 +23,8 @@ class WatchState(StrEnum):
 class WatchView(msgspec.Struct, frozen=True, kw_only=True):
     """One watched folder: `path` and what becomes of taken files (leave, move, delete); counts are of this run of the engine.
 
-    `waiting` are things in it that are still being written, or wait by their names. `problem` says what an operator has to know while
-    it lasts; empty: nothing.
+    `waiting` are things in it that are still being written, or wait by their names; `left_out` are those whose names are not to be
+    taken. `problem` says what an operator has to know while it lasts; empty: nothing.
     """
 
     path: str
@@ -35,4 +35,5 @@ class WatchView(msgspec.Struct, frozen=True, kw_only=True):
     known: int = 0
     refused: int = 0
     waiting: int = 0
+    left_out: int = 0
     problem: str = ""

@@ -49,7 +49,8 @@ class FoundPlugin:
     @property
     def info(self) -> PluginInfo:
         """As the engine sees it."""
-        return PluginInfo(self.name, self.version, self.manifest.plugin.description)
+        about, paths = self.manifest.plugin.description, frozenset(self.manifest.sandbox.paths)
+        return PluginInfo(self.name, self.version, about, options=self.config, host_paths=paths)
 
     def host_paths(self) -> dict[str, Path]:
         """The paths of the host that its options name, by option."""

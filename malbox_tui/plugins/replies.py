@@ -17,6 +17,8 @@ WHOLLY_CHECKED_REPORT_BYTES = 256 * 1024
 """Of a larger report the lists are checked to be JSON, but not item by item: that would hold up the loop for tens of milliseconds.
 Readers of reports check what they show."""
 MAX_IDENTIFICATION_BYTES = 64 * 1024
+MAX_IDENTIFICATION_TAGS = 16
+MAX_TAG_CHARACTERS = 32
 MAX_LABELS = 256
 MAX_LABEL_CHARACTERS = 200
 MAX_REASON_CHARACTERS = 500
@@ -196,7 +198,8 @@ def identification_of(content: bytes) -> Identification:
     if not 1 <= len(found.kind) <= 32:
         raise BadResult("its identification has no kind of 1 to 32 characters")
     cut = {name: value[:200] for name, value in msgspec.structs.asdict(found).items() if isinstance(value, str)}
-    return msgspec.structs.replace(found, **cut)
+    tags = tuple(dict.fromkeys(tag[:MAX_TAG_CHARACTERS] for tag in found.tags[:MAX_IDENTIFICATION_TAGS] if tag))
+    return msgspec.structs.replace(found, tags=tags, **cut)
 
 
 def shortened(text: str, characters: int = MAX_REASON_CHARACTERS) -> str:

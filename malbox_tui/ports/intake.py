@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from malbox_tui.model.archive import ArchiveAccount
+from malbox_tui.model.report import Identification
 from malbox_tui.model.submission import Offer, Refusal
 from malbox_tui.model.survey import Survey
 
@@ -53,6 +54,15 @@ class Dropped:
     problem: str = ""
     missing: tuple[bytes, ...] = ()
     sums: tuple[str, ...] = ()
+
+
+class Identifier(Protocol):
+    """Says what contents are before they are handed in, by a plugin that is confined."""
+
+    async def identify(self, content: AsyncIterator[bytes]) -> Identification | None:
+        """What it is; None: it can't be read, is empty or too large, or nobody can say. It is read to its end, and nothing of it is
+        kept. Cancelled: nothing is left."""
+        ...
 
 
 class Intake(Protocol):

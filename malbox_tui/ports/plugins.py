@@ -31,12 +31,15 @@ class StopSignal(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PluginInfo:
-    """One plugin as it takes part in analyses."""
+    """One plugin as it takes part in analyses. `options`: those it has, with their values; `host_paths`: those of them that are paths
+    of this host."""
 
     name: str
     version: str
     description: str
     task_types: frozenset[str] | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+    host_paths: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import msgspec
 
 from malbox_tui.model.events import Event, EventBody
 from malbox_tui.model.intake import IntakeHead
+from malbox_tui.model.plugin_wishes import NO_WISHES, PluginWishes
 from malbox_tui.model.queries import TaskPage, TaskQuery
 from malbox_tui.model.report import Identification
 from malbox_tui.model.sample import SampleName
@@ -48,6 +49,9 @@ class NewTask(msgspec.Struct, frozen=True):
     run: RunOptions = RunOptions()
     profile: ChosenProfile | None = None
     intake: IntakeHead | None = None
+    wishes: PluginWishes = NO_WISHES
+    owner: str = ""
+    unique: bool = False
 
 
 class Added(msgspec.Struct, frozen=True):
@@ -106,6 +110,7 @@ class Store(Protocol):
 
         Unless `again` or `retry_of` is set, content with a task that is pending or owned joins that one, and content with a completed
         task (the latest) is a duplicate of it: no task is made, the name is kept. With `again`, only a pending or owned task is joined.
+        With `unique`, content that has neither joins its latest task, however that ended.
         """
         ...
 

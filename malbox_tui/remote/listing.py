@@ -11,7 +11,7 @@ from malbox_tui.model.queries import MAX_ROWS, TaskFilter, TaskQuery, TaskSort
 from malbox_tui.model.task import TaskState
 from malbox_tui.model.upkeep import SampleForm
 from malbox_tui.remote.protocol import MAX_READ_BYTES
-from malbox_tui.remote.sample_query import SampleQuery
+from malbox_tui.remote.sample_query import LISTS, SampleQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +35,14 @@ Window = Annotated[int, msgspec.Meta(ge=0, le=MAX_ROWS)]
 
 
 class TaskListing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Filters and window of a list of tasks; `sha256` is the beginning of one, `name` a part of a sample's name."""
+    """Filters and window of a list of tasks; `sha256` is the beginning of one, `name` a part of a sample's name; an empty `owner` is
+    nobody."""
 
     id: Annotated[tuple[TaskId, ...], msgspec.Meta(max_length=MAX_ROWS)] = ()
     state: tuple[TaskState, ...] = ()
     sha256: Annotated[str, msgspec.Meta(max_length=64)] | None = None
     name: bytes | None = None
+    owner: Annotated[str, msgspec.Meta(max_length=200)] | None = None
     sort: TaskSort = TaskSort.NEWEST
     offset: Number = 0
     limit: Window = 100
@@ -53,6 +55,7 @@ class TaskListing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             states=frozenset(self.state) or None,
             sha256_prefix=self.sha256,
             name_contains=self.name,
+            owner=self.owner,
         )
         return TaskQuery(where=where, sort=self.sort, offset=self.offset, limit=self.limit, around=self.around)
 
@@ -97,5 +100,5 @@ INTAKES = Parameters(IntakeListing)
 READING = Parameters(ReadListing)
 CONTENT = Parameters(ContentListing)
 EVENTS = Parameters(EventListing)
-SAMPLE = Parameters(SampleQuery, lists=frozenset({"tag", "avoid"}), raw=frozenset({"name", "origin"}))
+SAMPLE = Parameters(SampleQuery, lists=LISTS, raw=frozenset({"name", "origin"}))
 """Its raw parameters are no fields of the struct; `parse_sample_query` reads all of them."""

@@ -1,8 +1,8 @@
 """The query of an upload: the sample's name, where it came from, and what is asked of it.
 
 `name` and `origin` are bytes, percent-encoded. The others are the fields of `SubmissionOptions`, of its `requires` and of its `run`, by
-their own names, except that each tag is a `tag`, each argument an `argument`, and the pinned machine is `machine`; what is left out has
-its default. Numbers and true or false are written as in JSON.
+their own names, except that each tag is a `tag`, each argument an `argument`, each plugin a `plugin`, each option of theirs an
+`option`, and the pinned machine is `machine`; what is left out has its default. Numbers and true or false are written as in JSON.
 
 Of what a client found and can't hand in, the account is told by the same way, without a content: `refused` and `reason` say why,
 `opened` what is in an archive whose members are handed in. Uploads of one `intake` are one account's, which is called `title`;
@@ -28,6 +28,7 @@ MOST_WORD_CHARACTERS = 2000
 """Longer sentences for an account are cut."""
 
 Argument = Annotated[str, msgspec.Meta(max_length=4096)]
+Option = Annotated[str, msgspec.Meta(min_length=3, max_length=8192)]
 Word = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 Words = Annotated[str, msgspec.Meta(max_length=MOST_WORD_CHARACTERS)]
 Sum = Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{64})?$")]
@@ -54,6 +55,10 @@ class SampleQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     argument: Annotated[tuple[Argument, ...], msgspec.Meta(max_length=100)] = ()
     memory_dump: bool = False
     profile: Annotated[str, msgspec.Meta(max_length=200)] = ""
+    plugin: Annotated[tuple[Word, ...], msgspec.Meta(max_length=100)] = ()
+    option: Annotated[tuple[Option, ...], msgspec.Meta(max_length=100)] = ()
+    owner: Annotated[str, msgspec.Meta(max_length=200)] = ""
+    unique: bool = False
     way: Way = Way.API
     title: Words = ""
     intake: Annotated[str, msgspec.Meta(max_length=200)] = ""
@@ -92,11 +97,16 @@ class SampleQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             run=RunOptions(self.argument, self.memory_dump),
             profile=self.profile,
             intake=IntakeLabel(self.way, self.title, self.intake),
+            plugins=self.plugin,
+            plugin_options=self.option,
+            owner=self.owner,
+            unique=self.unique,
         )
 
 
 _DEFAULTS = SampleQuery()
-_LISTS = ("tag", "avoid", "argument")
+LISTS = frozenset({"tag", "avoid", "argument", "plugin", "option"})
+"""The parameters that may come several times."""
 
 
 def sample_query(offer: Offer, options: SubmissionOptions) -> str:
@@ -127,12 +137,16 @@ def sample_query(offer: Offer, options: SubmissionOptions) -> str:
         opened="" if opened is None else _cut(opened.words),
         sha256="" if opened is None else opened.sha256,
         size_bytes=0 if opened is None else opened.size_bytes,
+        plugin=options.plugins,
+        option=options.plugin_options,
+        owner=options.owner,
+        unique=options.unique,
     )
     pairs = [("name", name.name[-MAX_NAME_BYTES:]), *([("origin", name.origin[-MAX_NAME_BYTES:])] if name.origin else [])]
     for field in SampleQuery.__struct_fields__:
         value = getattr(asked, field)
         if value != getattr(_DEFAULTS, field):
-            pairs += [(field, _written(item)) for item in (value if field in _LISTS else (value,))]
+            pairs += [(field, _written(item)) for item in (value if field in LISTS else (value,))]
     return "&".join(f"{field}={quote_from_bytes(value, safe='')}" for field, value in pairs)
 
 
@@ -144,7 +158,7 @@ def parse_sample_query(query: bytes) -> tuple[Offer, SubmissionOptions]:
     parts: dict[str, bytes] = {}
     texts: dict[str, str | list[str]] = {}
     for field, value in query_pairs(query):
-        if field in _LISTS:
+        if field in LISTS:
             found = texts.setdefault(field, [])
             assert isinstance(found, list)
             found.append(_text(field, value))

@@ -13,6 +13,7 @@ from malbox_tui.runtime.assembly import (
     start_engine_at_rest,
 )
 from malbox_tui.runtime.engine_thread import EngineThread
+from malbox_tui.runtime.identifying import open_identifier
 from malbox_tui.runtime.patient_loop import PatientLoop, run_patiently
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "SystemClock",
     "TaskReader",
     "login_name",
+    "open_identifier",
     "open_intake",
     "open_reader",
     "open_results",

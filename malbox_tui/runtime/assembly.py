@@ -19,12 +19,13 @@ from malbox_tui.engine.clock import SystemClock
 from malbox_tui.engine.engine import Adapters, Engine
 from malbox_tui.engine.tracker import TaskTracker
 from malbox_tui.intake.folder_walk import FolderIntake
+from malbox_tui.intake.selection import SelectiveIntake
 from malbox_tui.model.actions import ActionRecord
-from malbox_tui.model.archive import OPEN_ALL, ArchiveChoice
 from malbox_tui.model.events import Event, EventBody
 from malbox_tui.model.intake import IntakePage, IntakeView, LineQuery
 from malbox_tui.model.queries import TaskPage, TaskQuery
 from malbox_tui.model.report import ResultRef
+from malbox_tui.model.selection import ALL_OF_IT, IntakeChoice
 from malbox_tui.model.task import TaskState
 from malbox_tui.plugins.entry_points import entry_point_folders
 from malbox_tui.plugins.registry import BUILTIN_FOLDER, find_guest_plugins
@@ -210,8 +211,10 @@ def pause_of(folders: DataFolders) -> str | None:
     return read_pause(folders.pause)
 
 
-def open_intake(settings: Settings, folders: DataFolders | None = None, archives: ArchiveChoice = OPEN_ALL) -> Intake:
+def open_intake(settings: Settings, folders: DataFolders | None = None, choice: IntakeChoice = ALL_OF_IT) -> Intake:
     """What finds samples on this host, in archives too; the engine's own folders are never taken for samples."""
+    selection = choice.selection
     own_root = None if folders is None else str(folders.root).encode("utf-8", "surrogateescape")
-    found = FolderIntake(settings.intake.max_sample_bytes, own_root)
-    return with_archives(settings, found, archives)
+    found = FolderIntake(settings.intake.max_sample_bytes, own_root, recursive=selection.recursive)
+    opened = with_archives(settings, found, choice.archives)
+    return opened if selection.takes_all else SelectiveIntake(opened, selection)

@@ -255,7 +255,9 @@ class MemoryStore:
         if new.retry_of is not None and new.retry_of not in self._tasks:
             return partial(request.answer.fail, StoreError(f"The store could not be used: there is no task {new.retry_of}."))
         sample = self._keep_sample(new)
-        standing = rules.task_to_join(new, self._latest(new.sha256, live=True), self._latest(new.sha256, live=False))
+        standing = rules.task_to_join(
+            new, self._latest(new.sha256, live=True), self._latest(new.sha256, live=False), self._latest_of_all(new.sha256)
+        )
         if standing is not None:
             return self._added(request, Added(standing, created=False))
         self._last_task_id += 1
@@ -301,6 +303,10 @@ class MemoryStore:
             if not task.state.is_final if live else task.state is TaskState.COMPLETED:
                 return task
         return None
+
+    def _latest_of_all(self, sha256: str) -> Task | None:
+        task_ids = self._task_ids_of.get(sha256)
+        return self._tasks[task_ids[-1]] if task_ids else None
 
     def _claim(self, request: Claiming) -> Callable[[], None]:
         claim = request.claim
@@ -391,6 +397,7 @@ class MemoryStore:
             and (where.name_contains is None or any(where.name_contains in n.name for n in self._samples[task.sha256].names))
             and (where.sha256s is None or task.sha256 in {sha256.lower() for sha256 in where.sha256s})
             and (where.archive is None or self._was_in(task.sha256, where.archive.lower()))
+            and (where.owner is None or task.owner == where.owner)
         )
 
 

@@ -15,6 +15,7 @@ from msgspec import structs
 
 from malbox_tui.model.actions import ActionRecord, LoggedAction
 from malbox_tui.model.events import Event, EventBody, Position
+from malbox_tui.model.plugin_wishes import NO_WISHES, PluginWishes
 from malbox_tui.model.queries import TaskRecord
 from malbox_tui.model.report import Identification, PluginRun, Verdict
 from malbox_tui.model.sample import Note, Sample, SampleName
@@ -24,7 +25,7 @@ from malbox_tui.ports import PendingEntry
 Row = Sequence[Any]
 T = TypeVar("T")
 
-TASK_WIDTH = 27
+TASK_WIDTH = 29
 """How many columns a task has."""
 MOVE_WIDTH = 24
 """How many values a move has."""
@@ -63,6 +64,16 @@ def _requires_text(requires: RequirementClass) -> str:
 def _run_text(run: RunOptions) -> str:
     """As JSON text; what is as usual is left out."""
     return "{}" if run == _USUAL_RUN else json_text(run)
+
+
+def _wishes_text(wishes: PluginWishes) -> str:
+    """As JSON text; empty where there are none."""
+    return "{}" if wishes == NO_WISHES else json_text(wishes)
+
+
+@lru_cache(maxsize=256)
+def _wishes(text: str) -> PluginWishes:
+    return msgspec.json.decode(text, type=PluginWishes)
 
 
 @lru_cache(maxsize=256)
@@ -117,6 +128,8 @@ def row_of_task(task: Task) -> tuple[Any, ...]:
         *_movable(task),
         task.enforce_timeout,
         _run_text(task.run),
+        task.owner,
+        _wishes_text(task.wishes),
     )
 
 
@@ -170,6 +183,8 @@ def task_of(row: Row) -> Task:
         profile=_optional(_profile, row[24]),
         enforce_timeout=bool(row[25]),
         run=_run_options(row[26]),
+        owner=row[27],
+        wishes=_wishes(row[28]),
     )
 
 

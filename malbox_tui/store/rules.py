@@ -21,13 +21,14 @@ _FIXED = ("id", "sha256", "retry_of", "created_at")
 _fixed = attrgetter(*_FIXED)
 
 
-def task_to_join(new: NewTask, live: Task | None, completed: Task | None) -> Task | None:
-    """The task that stands for `new` instead of one of its own: the content's pending or owned one, else its completed one."""
+def task_to_join(new: NewTask, live: Task | None, completed: Task | None, latest: Task | None) -> Task | None:
+    """The task that stands for `new` instead of one of its own: the content's pending or owned one, else its completed one. What is to
+    be unique joins the latest of all, which is not looked up for others."""
     if new.retry_of is not None:
         return None
     if live is not None or new.again:
         return live
-    return completed
+    return completed or (latest if new.unique else None)
 
 
 def created(new: NewTask, task_id: int) -> Task:
@@ -42,6 +43,8 @@ def created(new: NewTask, task_id: int) -> Task:
         enforce_timeout=new.enforce_timeout,
         run=new.run,
         profile=new.profile,
+        wishes=new.wishes,
+        owner=new.owner,
         retry_of=new.retry_of,
         created_at=new.at,
         stage_since=new.at,

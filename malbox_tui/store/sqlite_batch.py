@@ -180,12 +180,13 @@ class SqliteBatch:
 
     def _add(self, adds: list[tuple[int, Adding]]) -> None:
         live, completed, names = self._keep_samples(adds)
+        latest = self._latest_tasks([request.new for _, request in adds])
         tasks: list[Task] = []
         for place, request in adds:
             new = request.new
             if new.name is not None:
                 names.setdefault(new.sha256, new.name.name)
-            standing = rules.task_to_join(new, live.get(new.sha256), completed.get(new.sha256))
+            standing = rules.task_to_join(new, live.get(new.sha256), completed.get(new.sha256), latest.get(new.sha256))
             if standing is None:
                 self._task_id += 1
                 standing = live[new.sha256] = rules.created(new, self._task_id)
@@ -223,6 +224,14 @@ class SqliteBatch:
             task = task_of(row)
             (completed if task.state is TaskState.COMPLETED else live)[task.sha256] = task
         return live, completed
+
+    def _latest_tasks(self, news: list[NewTask]) -> dict[str, Task]:
+        """By content: its latest task, for those that are to be unique."""
+        contents = list({new.sha256 for new in news if new.unique})
+        if not contents:
+            return {}
+        rows = self._connection.execute(statement("latest_tasks"), (json_text(contents),)).fetchall()
+        return {task.sha256: task for task in map(task_of, rows)}
 
     def _first_names(self, news: list[NewTask]) -> dict[str, bytes]:
         """By content: the name it came with first, for those adds that bring no name."""

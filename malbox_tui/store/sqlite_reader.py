@@ -33,8 +33,11 @@ _CONDITIONS: Mapping[str, str] = {
     "name_contains": "task.sha256 IN (SELECT sha256 FROM sample_name WHERE instr(name, :name_contains) > 0)",
     "sha256s": "task.sha256 IN (SELECT value FROM json_each(:sha256s))",
     "archive": "task.sha256 IN (SELECT sha256 FROM sample_name WHERE archive = :archive AND archive <> '')",
+    "owner": "task.owner = :owner AND task.owner <> ''",
+    "nobody": "task.owner = ''",
 }
-"""A field of `TaskFilter` → its condition. 'g' sorts after every hexadecimal digit."""
+"""A field of `TaskFilter` → its condition; `nobody` is an empty `owner`. 'g' sorts after every hexadecimal digit, and `<> ''` is
+what the index of owners is made for."""
 
 _ORDERS: Mapping[TaskSort, str] = {
     TaskSort.NEWEST: "task.id DESC",
@@ -177,4 +180,6 @@ def _asked(where: TaskFilter) -> dict[str, Any]:
         parameters["sha256s"] = json_text([sha256.lower() for sha256 in where.sha256s])
     if where.archive is not None:
         parameters["archive"] = where.archive.lower()
+    if where.owner is not None:
+        parameters["owner" if where.owner else "nobody"] = where.owner
     return parameters

@@ -21,6 +21,8 @@ _WORDS: Mapping[type, tuple[str, str, Callable[[Any, tuple[int, ...]], str]]] = 
             ),
         ),
         commands.SetPriority: ("gave", "give", lambda action, ids: f"{_tasks(ids)} priority {action.priority}"),
+        commands.ChangeTasks: ("changed", "change", lambda action, ids: _tasks(ids)),
+        commands.IdentifySamples: ("identified", "identify", lambda action, ids: _tasks(ids)),
         commands.RetryTasks: ("retried", "retry", lambda action, ids: _tasks(ids)),
         commands.ResizeGroup: ("resized", "resize", lambda action, ids: f"{_named(action.group)}{_limits(action)}"),
         commands.SaveLimits: ("saved", "save", lambda action, ids: "the limits of the worker groups"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -12,9 +12,9 @@ from textual.app import App
 
 from malbox_tui.model.errors import EngineStopped, MalboxError
 from malbox_tui.model.intake import IntakeLabel, Way, title_of
-from malbox_tui.model.submission import Refused, SubmissionOptions
+from malbox_tui.model.submission import Offer, Refused, SubmissionOptions
 from malbox_tui.model.survey import Survey
-from malbox_tui.ports import Dropped
+from malbox_tui.ports import Dropped, Intake
 from malbox_tui.tui.access import Access
 from malbox_tui.tui.console import Surroundings
 from malbox_tui.tui.intake_run import IntakeRun
@@ -31,6 +31,10 @@ READ_ASIDE_CHARACTERS = 16 * 1024
 
 _BEGINNINGS_OF_A_DROP = ("/", "'", '"', "\\", "~", "file:")
 """How terminals begin the text of a drop: with an absolute path, quoted, escaped or as a URL."""
+
+
+SamplesAsked = tuple[SubmissionOptions, Intake | None]
+"""What is asked of samples, and what finds them as asked (None: what the console has anyway)."""
 
 
 class Adding:
@@ -64,30 +68,29 @@ class Adding:
             say(self._app, note)
         self.add(self._around.paths, Way.START)
 
-    def add(
-        self, paths: Sequence[bytes], way: Way, options: SubmissionOptions | None = None, survey: Survey | None = None
-    ) -> None:
-        """Submit files and folders; none, and nothing happens. Without options the command line's are theirs; `survey` is what was seen
-        of them."""
+    def add(self, paths: Sequence[bytes], way: Way, asked: SamplesAsked | None = None, survey: Survey | None = None) -> None:
+        """Submit files and folders; none, and nothing happens. Without `asked` it is what the command line asks; `survey` is what was
+        seen of them."""
         if paths and not self._is_refused(len(paths)):
-            asked = options or self._around.wishes
+            options, intake = (self._around.wishes, None) if asked is None else asked
             label = IntakeLabel(way, title_of(paths))
             total = survey.things if survey is not None and survey.done else None
             run = IntakeRun(label.title, total, self._around.monotonic)
-            submission = self._submit(run, tuple(paths), msgspec.structs.replace(asked, intake=label))
+            found = (intake or self._around.intake).offers(tuple(paths))
+            submission = self._submit(run, found, msgspec.structs.replace(options, intake=label))
             self._app.run_worker(submission, name=f"submission {next(self._numbers)}")
             if total is None:
                 self._app.run_worker(self._count(run, tuple(paths)), name="count")
 
     async def ask(self) -> None:
         """Ask for a path."""
-        await self._app.push_screen(AddSamples(self._around.intake, self._around.wishes), self._add)
+        await self._app.push_screen(AddSamples(self._around.intake, self._around.wishes, self._around.line), self._add)
 
     def _add(self, addition: Addition | None) -> None:
         if addition is not None and addition.is_drop:
             self._preview(Dropped(tuple(addition.paths)), addition.options)
         elif addition is not None:
-            self.add(addition.paths, Way.DIALOG, addition.options)
+            self.add(addition.paths, Way.DIALOG, (addition.options, addition.intake))
 
     def stop(self) -> None:
         """Read nothing more of what is being added."""
@@ -134,9 +137,9 @@ class Adding:
         def answered(answer: tuple[Addition, Survey] | None) -> None:
             if answer is not None:
                 addition, survey = answer
-                self.add(addition.paths, Way.DROP, addition.options, survey)
+                self.add(addition.paths, Way.DROP, (addition.options, addition.intake), survey)
 
-        self._app.push_screen(Preview(dropped, options, around.intake, around.client, self._moment), answered)
+        self._app.push_screen(Preview(dropped, options, around, self._moment), answered)
 
     # --- one intake --------------------------------------------------------------------------------------------------------------
 
@@ -146,11 +149,11 @@ class Adding:
             say(self._app, f"{counted(count, 'path')} not added. {why_not}", bad=True)
         return why_not is not None
 
-    async def _submit(self, run: IntakeRun, paths: tuple[bytes, ...], options: SubmissionOptions) -> None:
+    async def _submit(self, run: IntakeRun, offers: AsyncIterator[Offer], options: SubmissionOptions) -> None:
         self.runs.append(run)
         self.latest = run
         try:
-            await self._around.client.submit(run.through(self._around.offers(paths)), options, run.note)
+            await self._around.client.submit(run.through(offers), options, run.note)
         except EngineStopped:
             return
         except MalboxError as error:

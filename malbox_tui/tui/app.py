@@ -215,6 +215,18 @@ class MalboxApp(App[ShutdownMode]):
         if record is not None:
             await self.orders.change_profile(record, () if self.picture.overview is None else self.picture.overview.profiles)
 
+    async def action_identify(self) -> None:
+        """Find out what the sample of a waiting task is."""
+        record = await self._target()
+        if record is not None:
+            self.orders.identify(record)
+
+    async def action_needs(self) -> None:
+        """Change what a waiting task asks for."""
+        record = await self._target()
+        if record is not None:
+            await self.orders.change_needs(record)
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """See `App`: keys for tasks are none where machines are looked at, and those for machines not without one. What is out of
         reach is greyed."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Protocol
 
 from malbox_tui.model.commands import ShutdownMode
-from malbox_tui.model.submission import Offer, SubmissionOptions
+from malbox_tui.model.submission import SubmissionOptions
 from malbox_tui.ports import Attachment, Client, Intake
 from malbox_tui.tui.banner import Notice, away_notice
 
@@ -20,13 +21,27 @@ def _local_time(at: float) -> str:
     return datetime.fromtimestamp(at).strftime("%H:%M:%S")
 
 
+class OptionsLine(Protocol):
+    """Reads what is asked of samples as one line, in the words of the command line."""
+
+    @property
+    def text(self) -> str:
+        """What the console was started with."""
+        ...
+
+    def read(self, text: str) -> tuple[SubmissionOptions, Intake]:
+        """What it asks of a submission, and what finds samples as it says. Raises ValueError, with a sentence."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """The engine's door, what finds samples on this host, and how to end.
 
     `on_leave` is called once with the way that the operator chose; `on_background` (None: that can't be done) when the pool is to go on
     without the console; `on_shown` once, when the screen is first drawn. `attachment` is the way to an engine elsewhere, None when it
-    is inside: then leaving ends it. `paths` are submitted at the start, `notes` told of in the log.
+    is inside: then leaving ends it. `paths` are submitted at the start, `notes` told of in the log. `line` reads options that are
+    typed; None: none are.
     """
 
     client: Client
@@ -39,6 +54,7 @@ class Surroundings:
     attachment: Attachment | None = None
     paths: Sequence[bytes] = ()
     wishes: SubmissionOptions = field(default_factory=SubmissionOptions)
+    line: OptionsLine | None = None
     notes: Sequence[str] = ()
     monotonic: Callable[[], float] = time.monotonic
     time_of_day: Callable[[float], str] = _local_time
@@ -47,7 +63,3 @@ class Surroundings:
         """What there is to say while an engine elsewhere can't be reached; None while it can."""
         away = None if self.attachment is None else self.attachment.away
         return None if away is None else away_notice(away, self.time_of_day)
-
-    def offers(self, paths: Sequence[bytes]) -> AsyncIterator[Offer]:
-        """What is found under paths."""
-        return self.intake.offers(paths)

@@ -72,6 +72,10 @@ def log_line(event: news.Event) -> LogLine | None:
             return LogLine(at, "late", f"#{body.task_id} given back", body.reason)
         case news.TaskProfileChanged():
             return LogLine(at, "muted", f"#{body.task_id} profile {body.profile or 'none'}")
+        case news.TaskChanged():
+            return LogLine(at, "muted", f"#{body.task_id} asks for {body.requires}, {body.timeout_s:g} s")
+        case news.TaskIdentified():
+            return LogLine(at, "muted", f"#{body.task_id} is {', '.join((body.kind, *body.tags))}")
         case news.TaskPriorityChanged():
             return LogLine(at, "muted", f"#{body.task_id} priority {body.priority}")
         case news.WorkerStarted():

@@ -30,6 +30,8 @@ class IntakeRun:
         self.refused: list[Refused] = []
         """The first of those that were not taken; `refusals` is how many there are."""
         self.refusals = 0
+        self.left_out = 0
+        """How many things were not asked for."""
         self.settled = 0
         """For how many of `total` there is a receipt."""
         self._monotonic = monotonic
@@ -63,6 +65,10 @@ class IntakeRun:
 
     def note(self, receipt: Receipt) -> None:
         """What came of one offer."""
+        if isinstance(receipt, Refused) and receipt.is_left_out:
+            self.settled += receipt.refusal.things
+            self.left_out += receipt.refusal.things
+            return
         self.settled += not receipt.name.archive
         if isinstance(receipt, Accepted):
             self.task_ids.append(receipt.task_id)

@@ -73,6 +73,7 @@ def outcome_words(run: IntakeRun) -> Text:
     """What came of an intake."""
     parts = [f"{len(run.task_ids):,} added"]
     parts += [f"{run.known:,} known already"] if run.known else []
+    parts += [f"{run.left_out:,} left out"] if run.left_out else []
     text = plain(", ".join(parts))
     if run.refused:
         first = run.refused[0]

@@ -58,6 +58,8 @@ DASHBOARD: tuple[Key, ...] = (
     Key("task.raise", "plus,equals_sign", "app.priority(1)", "+", "", "Raise the priority of a waiting task"),
     Key("task.lower", "minus", "app.priority(-1)", "-", "", "Lower the priority of a waiting task"),
     Key("task.profile", "f", "app.profile", "f", "", "Give a waiting task another profile"),
+    Key("task.identify", "I", "app.identify", "I", "", "Find out what the sample of a waiting task is, before its run"),
+    Key("task.needs", "E", "app.needs", "E", "", "Change what a waiting task asks for: type, platform, arch, tags, timeout"),
     Key(
         "workers.group",
         "w",
@@ -195,6 +197,8 @@ TASK_SCREEN: tuple[Key, ...] = (
     Key("task.cancel_here", "c", "app.cancel_task", "c", "cancel", "Cancel this task (asks first)"),
     Key("task.retry_here", "r", "app.retry_task", "r", "retry", "Analyse this content again, as a new task"),
     Key("task.profile_here", "f", "app.profile", "f", "", "Give this task, while it waits, another profile"),
+    Key("task.identify_here", "I", "app.identify", "I", "", "Find out what the sample is, while the task waits"),
+    Key("task.needs_here", "E", "app.needs", "E", "", "Change what this task asks for, while it waits"),
     Key("task.report", "v", "screen.report", "v", "report", "The reports whole: long tables and trees scroll"),
     Key(
         "task.export",
@@ -301,7 +305,7 @@ YIELDING = (
 )
 """Actions whose keys the bottom line does without where there is little room, the first one first."""
 
-TASK_ACTIONS = frozenset({"open_task", "cancel_task", "retry_task", "priority", "profile"})
+TASK_ACTIONS = frozenset({"open_task", "cancel_task", "retry_task", "priority", "profile", "needs", "identify"})
 """Actions on one task."""
 CHANGING_ACTIONS = frozenset(
     {
@@ -311,6 +315,8 @@ CHANGING_ACTIONS = frozenset(
         "retry_task",
         "priority",
         "profile",
+        "needs",
+        "identify",
         "resize_min",
         "resize_max",
         "save_limits",

@@ -37,6 +37,7 @@ _ENDS: dict[type, TaskState] = {
 _MAKES_TASKS_WAIT = (
     news.TaskPriorityChanged,
     news.TaskProfileChanged,
+    news.TaskChanged,
     news.MachineChanged,
     news.WorkerStarted,
     news.WorkerStopped,

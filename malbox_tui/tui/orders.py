@@ -20,6 +20,7 @@ from malbox_tui.model.commands import (
     CommandOutcome,
     DisableMachines,
     EnableMachines,
+    IdentifySamples,
     MarkSample,
     PausePool,
     ProbeMachines,
@@ -44,6 +45,7 @@ from malbox_tui.tui.asked import Asked
 from malbox_tui.tui.columns import name_cell
 from malbox_tui.tui.live import LiveTask
 from malbox_tui.tui.moment import Moment
+from malbox_tui.tui.need_words import change_of, words_of
 from malbox_tui.tui.notices import say, say_text
 from malbox_tui.tui.screens.dialogs import Choice, Prompt, Question
 from malbox_tui.tui.screens.machine_form import NEW, Answered, MachineForm
@@ -127,6 +129,32 @@ class Orders:
         none = "" if profiles else "The configuration has no profile. "
         hint = f"{none}The name of a profile (→ completes it); empty: the one for the kind of its content. Escape leaves it."
         await self._app.push_screen(Prompt(f"Profile of task {task.id}", hint, has, offered), answered)
+
+    def identify(self, record: TaskRecord) -> None:
+        """Find out what the sample of a waiting task is."""
+        self._carry_out(IdentifySamples(task_ids=(record.task.id,)))
+
+    async def change_needs(self, record: TaskRecord) -> None:
+        """Ask what a waiting task is to ask for."""
+        task = record.task
+        if task.state is not TaskState.PENDING:
+            problem = f"Task {task.id} is {task.state.value.replace('_', ' ')}; only a waiting task can be changed."
+            say(self._app, problem, bad=True)
+            return
+
+        def answered(text: str | None) -> None:
+            if text is None:
+                return
+            try:
+                change = change_of(text, task)
+            except ValueError as problem:
+                say(self._app, str(problem), bad=True)
+            else:
+                if change is not None:
+                    self._carry_out(change)
+
+        hint = "platform= with nothing behind it is any; tags have commas between them. Escape leaves it."
+        await self._app.push_screen(Prompt(f"What task {task.id} asks for", hint, words_of(task)), answered)
 
     def change_min(self, group: GroupView, step: int) -> None:
         """Raise or lower the least number of workers of a group."""

@@ -124,9 +124,11 @@ def _head(task: Task, moment: Moment) -> Iterable[Text]:
 
 
 def _waits(record: TaskRecord, moment: Moment, clock: Callable[[float], str], width: int) -> Iterable[Text]:
-    """Why a pending task waits, at which place, and since when."""
+    """Why a pending task waits, at which place, and since when; and which profile is for what its sample is."""
     if record.task.state is not TaskState.PENDING:
         return
+    if record.suggestion is not None:
+        yield from _told("suggested", record.suggestion.reason, moment, width)
     since = f"since {clock(record.task.stage_since)} ({clock_time(moment.now - record.task.stage_since)})"
     waiting = record.waiting
     if waiting is None:
@@ -177,6 +179,12 @@ def _about(task: Task, moment: Moment, clock: Callable[[float], str], width: int
     yield _labelled("type", shown(f"{task.type}, priority {task.priority}, {_attempts(task)}"), moment)
     if task.profile is not None and task.profile.name:
         yield from _told("profile", str(task.profile), moment, width)
+    if task.owner:
+        yield _labelled("owner", shown(task.owner), moment)
+    if task.wishes.only:
+        yield from _told("plugins", f"{', '.join(task.wishes.only)} only, and what they need", moment, width)
+    if task.wishes.options:
+        yield from _told("options", ", ".join(task.wishes.written_options()), moment, width)
     if task.requires.needs_machine:
         yield _labelled("needs", shown(str(task.requires)), moment)
     if task.machine is not None:
@@ -211,7 +219,7 @@ def of_sample(sample: Sample, moment: Moment, title: str = "Sample") -> Iterable
     yield _labelled("size", plain(f"{short_size(sample.size_bytes)} ({sample.size_bytes:,} bytes)"), moment)
     known = sample.identification
     if known is not None:
-        words = [known.kind, known.platform, known.arch, known.mime]
+        words = [known.kind, known.platform, known.arch, *(tag for tag in known.tags if tag != known.arch), known.mime]
         yield _labelled("kind", shown(", ".join(word for word in words if word)), moment)
         if known.description:
             yield _labelled("", shown(known.description, moment.tone("muted")), moment)

@@ -21,9 +21,9 @@ def malbox(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> CommandLine:
 
 
 def test_what_is_asked_of_archives_is_passed_on() -> None:
-    assert Wishes().archives() == ArchiveChoice()
-    assert Wishes(archive=ArchiveUse.WHOLE).archives() == ArchiveChoice(opens=False)
-    assert Wishes(password=("-x", "y z")).archives() == ArchiveChoice(passwords=("-x", "y z"))
+    assert Wishes().choice().archives == ArchiveChoice()
+    assert Wishes(archive=ArchiveUse.WHOLE).choice().archives == ArchiveChoice(opens=False)
+    assert Wishes(password=("-x", "y z")).choice().archives == ArchiveChoice(passwords=("-x", "y z"))
 
 
 @pytest.mark.slow

@@ -77,7 +77,15 @@ def test_its_commented_groups_machines_and_folders_are_examples_with_the_default
         ),
     )
     assert settings.watch == (
-        WatchSettings(path="/srv/incoming", timeout_s=120.0, type="dynamic", platform="windows", arch="x64", machine="windows-1"),
+        WatchSettings(
+            path="/srv/incoming",
+            profile="documents",
+            timeout_s=120.0,
+            type="dynamic",
+            platform="windows",
+            arch="x64",
+            machine="windows-1",
+        ),
     )
 
 

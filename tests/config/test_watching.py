@@ -8,6 +8,7 @@ from malbox_tui.config.changes import changes
 from malbox_tui.config.settings import Settings
 from malbox_tui.config.template import as_toml
 from malbox_tui.config.watching import Afterwards, WatchSettings
+from malbox_tui.model.selection import Selection
 from malbox_tui.model.submission import SubmissionOptions
 from malbox_tui.model.task import RequirementClass
 from tests.config.files import faults, load
@@ -25,6 +26,31 @@ def test_a_folder_says_what_is_asked_of_what_comes_in(tmp_path: Path) -> None:
         actor="watch:/in",
         origin="a watched folder",
     )
+
+
+def test_a_folder_says_which_files_it_takes_for_whom_and_what_their_plugins_are(tmp_path: Path) -> None:
+    keys = 'patterns = ["*.exe"]\nowner = "mail gate"\nunique = true\nplugins = ["strings"]\noptions = ["min_length=8"]\n'
+    text = f'[[watch]]\npath = "/in"\nprofile = "deep"\n{keys}[[profiles]]\nname = "deep"\n'
+    (watch,) = load(tmp_path, text).watch
+    asked = watch.submission()
+    assert watch.selection() == Selection(recursive=False, patterns=("*.exe",))
+    assert (asked.owner, asked.unique, asked.profile) == ("mail gate", True, "deep")
+    assert (asked.plugins, asked.plugin_options) == (("strings",), ("min_length=8",))
+
+
+@pytest.mark.parametrize(
+    ("keys", "key"),
+    [
+        ('profile = "deep"', "watch[0].profile"),
+        ("unique = true\nagain = true", "watch[0].unique"),
+        ('patterns = ["a/*.exe"]', "watch[0].patterns[0]"),
+        ('options = ["min_length"]', "watch[0].options[0]"),
+        ('owner = " ana"', "watch[0].owner"),
+    ],
+)
+def test_what_a_folder_can_not_ask_is_a_fault_of_the_file(tmp_path: Path, keys: str, key: str) -> None:
+    ((found, _problem),) = faults(tmp_path, f'[[watch]]\npath = "/in"\n{keys}\n')
+    assert found == key
 
 
 def test_a_folder_that_asks_for_nothing_has_static_tasks_and_stays_as_it_is(tmp_path: Path) -> None:

@@ -115,6 +115,37 @@ async def test_names_keep_their_bytes(client: Client) -> None:
     assert page.rows[0].sample.names == (SampleName(name, b"/in/" + name),)
 
 
+async def test_what_is_asked_of_plugins_and_whose_samples_are_goes_with_them(client: Client) -> None:
+    asked = {"plugins": ("scripted",), "owner": "ana m\xfcller"}
+    await receipts(client, offer(b"a"), **asked)
+    await receipts(client, offer(b"b"))
+    page = await client.query(TaskQuery(where=TaskFilter(owner="ana m\xfcller")))
+    assert [(row.task.wishes.only, row.task.owner) for row in page.rows] == [(("scripted",), "ana m\xfcller")]
+    assert [row.task.id for row in (await client.query(TaskQuery(where=TaskFilter(owner="")))).rows] == [2]
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        ({"plugins": ("nope",)}, "There is no plugin 'nope'; there is scripted."),
+        ({"plugin_options": ("key=1",)}, "No plugin has the option 'key'; there is none."),
+        ({"unique": True, "again": True}, "What is known can't be both left out (unique) and analysed again."),
+    ],
+)
+async def test_what_plugins_can_not_do_is_refused_with_the_reason(client: Client, asked: dict[str, object], reason: str) -> None:
+    (receipt,) = await receipts(client, offer(b"a"), **asked)
+    assert isinstance(receipt, Refused)
+    assert (receipt.refusal.code, receipt.refusal.reason) == ("nonsense", reason)
+
+
+async def test_content_that_is_known_is_no_new_task_where_it_is_to_be_unique(client: Client) -> None:
+    await receipts(client, offer(b"a"))
+    await do(client, CancelTasks(task_ids=(1,)))
+    (receipt,) = await receipts(client, offer(b"other", b"a"), unique=True)
+    assert isinstance(receipt, Duplicate)
+    assert (receipt.task_id, receipt.state) == (1, TaskState.CANCELED)
+
+
 async def test_receipts_are_told_as_they_come(client: Client) -> None:
     told: list[Receipt] = []
     account = await client.submit(each(*(offer(b"%d" % number) for number in range(9))), SubmissionOptions(), told.append)

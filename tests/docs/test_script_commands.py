@@ -46,6 +46,7 @@ def test_what_works_at_rest_is_what_the_table_says(malbox: CommandLine) -> None:
         "retry": [1],
         "priority": [3, 2],
         "profile": ["auto", 2],
+        "change": ["--timeout", 20, 2],
         "resize": ["--max", 2],
         "submit": [malbox.sample("c")],
         "sample": [SHA_OF_A],
@@ -61,6 +62,7 @@ def test_what_is_printed_as_json_is_what_the_table_says(malbox: CommandLine) -> 
         "retry": [1],
         "priority": [3, 2],
         "profile": ["auto", 2],
+        "change": ["--timeout", 20, 2],
         "submit": [malbox.sample("c")],
         "sample": [SHA_OF_A],
     }

@@ -126,6 +126,43 @@ async def test_content_is_identified_by_its_bytes(tmp_path: Path) -> None:
     assert found == {name: expected for name, (_sample, expected) in SAMPLES.items()}
 
 
+def pe_with(section: bytes, code: bytes, directory: int | None = None, flags: int = 0x6000_0020) -> bytes:
+    """A 64-bit PE file with one section, and something in one of its data directories."""
+    optional = bytearray(112 + 16 * 8)
+    struct.pack_into("<H", optional, 0, 0x20B)
+    struct.pack_into("<H", optional, 0x44, 3)
+    if directory is not None:
+        struct.pack_into("<II", optional, 112 + 8 * directory, 0x2000, 72)
+    coff = struct.pack("<HHIIIHH", 0x8664, 1, 0, 0, 0, len(optional), 0x2)
+    start = b"MZ" + bytes(58) + struct.pack("<I", 64) + b"PE\0\0" + coff + bytes(optional)
+    header = struct.pack("<8sIIIIIIHHI", section, len(code), 0x1000, len(code), 1024, 0, 0, 0, 0, flags)
+    return (start + header).ljust(1024, b"\0") + code
+
+
+NOISE = hashlib.shake_128(b"noise").digest(8192)
+TAGGED = {
+    "plain": (pe_with(b".text", b"\x48\x89\xe5\xc3" * 2048), ("x64",)),
+    "UPX": (pe_with(b"UPX0", b"\x90" * 2048), ("x64", "packed")),
+    "dense code": (pe_with(b".text", NOISE), ("x64", "packed")),
+    "dense data": (pe_with(b".rsrc", NOISE, flags=0x4000_0040), ("x64",)),
+    ".NET": (pe_with(b".text", b"\0" * 2048, directory=14), ("x64", "dotnet")),
+    "signed": (pe_with(b".text", b"\0" * 2048, directory=4), ("x64", "signed")),
+    "DLL": (pe(0x14C, dll=True), ("x86", "dll")),
+    "sections that are not there": (pe_with(b".text", NOISE)[:300], ("x64",)),
+    "headers that lie": (pe(0x8664)[:100] + b"\xff" * 400, ("x64",)),
+    "script": (SAMPLES["shell"][0], ("script",)),
+    "archive": (SAMPLES["zip"][0], ("archive",)),
+    "text": (SAMPLES["text"][0], ()),
+}
+
+
+async def test_what_a_content_is_like_is_said_in_short_words(tmp_path: Path) -> None:
+    disabled = PluginSettings(disabled=("digests", "strings", "yara-x"))
+    async with rig(tmp_path, plugins=disabled, plugin_folder=BUILTIN_FOLDER) as subject:
+        found = {name: identified(await subject.findings(sample)).tags for name, (sample, _expected) in TAGGED.items()}
+    assert found == {name: expected for name, (_sample, expected) in TAGGED.items()}
+
+
 async def test_content_is_identified_before_its_run_and_nothing_of_that_is_kept(tmp_path: Path) -> None:
     async with rig(tmp_path, plugins=PluginSettings(disabled=("digests",)), plugin_folder=BUILTIN_FOLDER) as subject:
         bench = await subject.runner.acquire()

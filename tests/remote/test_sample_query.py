@@ -28,6 +28,8 @@ words = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=2
     arguments=st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=20), max_size=3),
     memory=st.booleans(),
     profile=st.just("") | words,
+    plugins=st.lists(words, max_size=3),
+    asked=st.tuples(st.lists(words.map(lambda word: f"{word}=a b=&\xfc"), max_size=3), st.just("") | words, st.booleans()),
     others=st.tuples(st.none() | words, st.none() | words, st.none() | words),
     label=st.builds(IntakeLabel, st.sampled_from(Way), st.just("") | words, st.just("") | words),
     archive=sums,
@@ -35,7 +37,23 @@ words = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=2
     opened=st.none() | st.builds(OpenedArchive, sha256=sums, size_bytes=st.integers(0, 2**53 - 1), words=words),
 )
 def test_what_is_written_is_read_back(
-    name, origin, priority, timeout_s, enforce, flags, tags, arguments, memory, profile, others, label, archive, refusal, opened
+    name,
+    origin,
+    priority,
+    timeout_s,
+    enforce,
+    flags,
+    tags,
+    arguments,
+    memory,
+    profile,
+    plugins,
+    asked,
+    others,
+    label,
+    archive,
+    refusal,
+    opened,
 ) -> None:
     offer = Offer(SampleName(name, origin, archive), refusal=refusal, opened=None if refusal else opened)
     platform, arch, pin = others
@@ -49,6 +67,10 @@ def test_what_is_written_is_read_back(
         run=RunOptions(tuple(arguments), memory),
         profile=profile,
         intake=label,
+        plugins=tuple(plugins),
+        plugin_options=tuple(asked[0]),
+        owner=asked[1],
+        unique=asked[2],
     )
     query = sample_query(offer, options)
     assert query.isascii()

@@ -92,7 +92,7 @@ class Mirror:
                 told = self._move(body, TaskState.PENDING)
                 self.hits[hits.REROUTED] += ": it is to be served as " in body.reason
                 told.worker, told.machine, told.crashes, told.reason = None, None, body.crashes, body.reason
-            case news.TaskProfileChanged():
+            case news.TaskProfileChanged() | news.TaskChanged():
                 self.changed.add(body.task_id)
             case news.TaskPriorityChanged():
                 self.tasks[body.task_id].priority = body.priority

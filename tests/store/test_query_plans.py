@@ -15,11 +15,12 @@ from tests.store.builders import new_task, sqlite_store
 WRITES = {
     "add_samples": 3,
     "add_names": 4,
-    "add_tasks": 27,
+    "add_tasks": 29,
     "move_tasks": 24,
     "add_events": 4,
     "add_actions": 8,
     "known_tasks": 0,
+    "latest_tasks": 0,
     "first_names": 0,
     "pending_of": 0,
     "renew": 0,

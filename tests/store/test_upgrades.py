@@ -16,6 +16,7 @@ import pytest
 from malbox_tui.model.commands import PausePool
 from malbox_tui.model.errors import StoreError
 from malbox_tui.model.events import ActionTaken, Event, PoolResumed, TaskCompleted, TaskGivenBack
+from malbox_tui.model.plugin_wishes import NO_WISHES, PluginWishes
 from malbox_tui.model.queries import TaskFilter, TaskQuery, TaskSort
 from malbox_tui.model.report import Classification, PluginStatus
 from malbox_tui.model.task import ChosenBy, ChosenProfile, EndedBy, RequirementClass, TaskState
@@ -108,6 +109,9 @@ async def test_all_that_is_in_it_is_there_afterwards(path: Path, version: int) -
     assert (pending.priority, pending.timeout_s, pending.enforce_timeout) == (7, 300.0, False)
     assert pending.profile == (ChosenProfile(name="office", by=ChosenBy.HAND) if version >= 7 else None)
     assert completed.profile is None
+    assert pending.owner == ("ana" if version >= 10 else "")
+    assert pending.wishes == (PluginWishes(("strings",), {"strings": {"min_length": "8"}}) if version >= 10 else NO_WISHES)
+    assert (completed.owner, completed.wishes) == ("", NO_WISHES)
     assert (canceled.ended_by, canceled.reason) == (EndedBy.USER, "Canceled by ana while it waited.")
     assert stopping.outcome is not None
     assert (stopping.outcome.state, stopping.outcome.ended_by) == (TaskState.TIMED_OUT, EndedBy.ANALYSIS_TIMEOUT)

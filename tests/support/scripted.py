@@ -288,6 +288,9 @@ class ScriptedRunner:
     benches_out: int = 0
     plugins: tuple[str, ...] = ("scripted",)
     """What there is; each that is not kept out gives `runs`, the others are skipped."""
+    options: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """By plugin."""
+    host_paths: frozenset[str] = frozenset()
     isolation: str = "scripted"
     identification: Identification | None = None
     """What every sample is."""
@@ -310,7 +313,10 @@ class ScriptedRunner:
     told: list[EventBody] = field(default_factory=list)
 
     async def open(self) -> Sequence[PluginInfo]:
-        return [PluginInfo(name, "1", "does what the test says") for name in self.plugins]
+        return [
+            PluginInfo(name, "1", "does what the test says", options=self.options.get(name, {}), host_paths=self.host_paths)
+            for name in self.plugins
+        ]
 
     async def acquire(self, limits: ResourceLimits = UNLIMITED) -> PluginBench:
         self.limits.append(limits)

@@ -16,11 +16,13 @@ from tests.tui.scripted import ScriptedClient, ScriptedIntake, record, surroundi
 Play = Callable[[MalboxApp, Pilot[ShutdownMode]], Awaitable[None]]
 
 
-async def played(play: Play, client: ScriptedClient | None = None, *paths: bytes) -> tuple[MalboxApp, ScriptedClient]:
+async def played(
+    play: Play, client: ScriptedClient | None = None, *paths: bytes, **around: object
+) -> tuple[MalboxApp, ScriptedClient]:
     """Run the console over `client`, or over one with three tasks, let `play` press keys in it, and give both when it has ended."""
     rows = [record(1), record(2, TaskState.RUNNING), record(3, TaskState.PENDING)]
     client = client or ScriptedClient(rows, [worker(1, 2), worker(2)])
-    app = MalboxApp(surroundings(client, ScriptedIntake(b"/in/a.exe", b"/in/b.exe"), paths=paths))
+    app = MalboxApp(surroundings(client, ScriptedIntake(b"/in/a.exe", b"/in/b.exe"), paths=paths, **around))
     async with app.run_test(size=(120, 40)) as pilot:
         while app.picture.overview is None or not app.dashboard.tasks.total:
             await pilot.pause()

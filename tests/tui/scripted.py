@@ -451,6 +451,7 @@ def _matches(row: TaskRecord, query: TaskQuery) -> bool:
         and (where.sha256_prefix is None or row.sample.sha256.startswith(where.sha256_prefix.lower()))
         and (where.name_contains is None or any(where.name_contains in name.name for name in row.sample.names))
         and (where.sha256s is None or row.sample.sha256 in where.sha256s)
+        and (where.owner is None or row.task.owner == where.owner)
     )
 
 

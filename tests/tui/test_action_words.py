@@ -9,8 +9,10 @@ import pytest
 from malbox_tui.model.actions import LoggedAction, Retained, SampleTaken, Submitted
 from malbox_tui.model.commands import (
     CancelTasks,
+    ChangeTasks,
     DisableMachines,
     EnableMachines,
+    IdentifySamples,
     MarkSample,
     PausePool,
     ProbeMachines,
@@ -37,6 +39,8 @@ SAID: dict[LoggedAction, str] = {
     CancelTasks(task_ids=(3, 4, 5)): "canceled 2 tasks",
     SetPriority(task_ids=(3, 4), priority=7): "gave 2 tasks priority 7",
     SetProfile(task_ids=(3, 4), profile="office"): "gave 2 tasks the profile office",
+    ChangeTasks(task_ids=(3, 4), platform="linux"): "changed 2 tasks",
+    IdentifySamples(task_ids=(3, 4)): "identified 2 tasks",
     RetryTasks(task_ids=(3, 4)): "retried 2 tasks",
     ResizeGroup(group="linux", max_workers=2): "resized linux to max 2",
     SaveLimits(): "saved the limits of the worker groups",

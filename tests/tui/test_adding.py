@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from textual import events
 from textual.pilot import Pilot
+from textual.widgets import Static
 
 from malbox_tui.model.commands import ShutdownMode
 from malbox_tui.model.submission import SubmissionOptions
@@ -119,6 +120,54 @@ async def test_a_drop_onto_the_dialog_has_what_is_asked_there() -> None:
 
     _, client = await played(play)
     assert client.options[0].requires.platform == "linux"
+
+
+class Line:
+    """Reads one option, and gives an intake of its own."""
+
+    text = "--owner=ana"
+
+    def read(self, text: str) -> tuple[SubmissionOptions, ScriptedIntake]:
+        if not text.startswith("--owner="):
+            raise ValueError(f"{text} is no option.")
+        return SubmissionOptions(owner=text.removeprefix("--owner=")), ScriptedIntake(b"/in/b.exe")
+
+
+@pytest.mark.slow
+async def test_every_option_of_the_command_line_can_be_typed_and_begins_as_the_console_was_started() -> None:
+    async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
+        await pilot.press("a", *"/in/b.exe", "enter")
+        await until(pilot, lambda: bool(engine(app).offered))
+        await pilot.press("a", *"/in/b.exe", "down", "down", "down", "down", *"deep", "down", "end", *" m", "enter")
+        await until(pilot, lambda: len(engine(app).offered) == 2)
+
+    _, client = await played(play, line=Line())
+    assert [options.owner for options in client.options] == ["ana", "ana m"]
+    assert client.options[1].profile == "deep"
+
+
+@pytest.mark.slow
+async def test_an_option_that_can_not_be_read_is_said_and_everything_typed_stays() -> None:
+    async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
+        await pilot.press("a", *"/in/b.exe", "up", "home", *"x", "enter")
+        assert isinstance(app.screen, AddSamples)
+        said = app.screen.query_one("#completions", Static).render()
+        assert "x--owner=ana is no option." in str(said)
+        await pilot.press("backspace", "enter")
+        await until(pilot, lambda: bool(engine(app).offered))
+
+    _, client = await played(play, line=Line())
+    assert client.options[0].owner == "ana"
+
+
+@pytest.mark.slow
+async def test_tasks_are_filtered_by_whom_they_belong_to() -> None:
+    async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
+        await pilot.press("slash", *"owner:ana", "enter")
+        await until(pilot, lambda: app.dashboard.tasks.total == 1)
+
+    rows = [record(1, owner="ana"), record(2)]
+    await played(play, ScriptedClient(rows))
 
 
 PINNED = RequirementClass("dynamic", pin="lin-1")

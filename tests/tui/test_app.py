@@ -9,6 +9,8 @@ from textual.widgets import Input, Static
 
 from malbox_tui.model.commands import (
     CancelTasks,
+    ChangeTasks,
+    IdentifySamples,
     PausePool,
     ResizeGroup,
     ResumePool,
@@ -44,6 +46,9 @@ from tests.tui.scripted import ScriptedClient, record, surroundings, worker
         (["f", "enter"], SetProfile(task_ids=(3,), profile="")),
         (["f", *"auto", "enter"], SetProfile(task_ids=(3,), profile="")),
         (["enter", "f", *"office", "enter"], SetProfile(task_ids=(3,), profile="office")),
+        (["E", *"timeout=3000", "enter"], ChangeTasks(task_ids=(3,), timeout_s=3000.0)),
+        (["enter", "E", "end", *"0", "enter"], ChangeTasks(task_ids=(3,), timeout_s=3000.0)),
+        (["I"], IdentifySamples(task_ids=(3,))),
         (["down", "down", "r"], RetryTasks(task_ids=(1,))),
         (["c", "down", "enter"], CancelTasks(task_ids=(3,), expected=TaskState.PENDING)),
         (["down", "c", "down", "enter"], CancelTasks(task_ids=(2,), expected=None)),

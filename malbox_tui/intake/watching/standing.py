@@ -40,9 +40,9 @@ class Standing:
             view, added=view.added + added, known=view.known + known, refused=view.refused + refused
         )
 
-    def waits(self, count: int) -> None:
-        """So many things in it wait."""
-        self.view = msgspec.structs.replace(self.view, waiting=count)
+    def stays(self, waiting: int, left_out: int) -> None:
+        """So many things in it wait, and so many are left out by name."""
+        self.view = msgspec.structs.replace(self.view, waiting=waiting, left_out=left_out)
 
     def refused(self, sentences: Sequence[str]) -> None:
         """Things were refused: why, a sentence each."""
@@ -69,7 +69,7 @@ class Standing:
             log.warning("watched folder %s is away: %s", visible(self.view.path), why)
             self._said.append((f"It can't be looked into: {why}.", True))
         self.view = msgspec.structs.replace(
-            self.view, state=WatchState.AWAY, problem=f"It can't be looked into: {why}.", waiting=0
+            self.view, state=WatchState.AWAY, problem=f"It can't be looked into: {why}.", waiting=0, left_out=0
         )
 
     def there(self) -> None:

@@ -66,13 +66,15 @@ class _Waiting:
 
 @dataclass(slots=True)
 class _Look:
-    """What one look found: files to take, things that are none, and in how many seconds the next thing is due."""
+    """What one look found: files to take, things that are none, and in how many seconds the next thing is due. `left_out`: how many
+    files have no name that is taken."""
 
     now: float
     ready: list[Found] = field(default_factory=list)
     others: list[Found] = field(default_factory=list)
     due_s: float | None = None
     tally: Tally = field(default_factory=Tally)
+    left_out: int = 0
 
     def hurry(self, seconds: float) -> None:
         self.due_s = seconds if self.due_s is None else min(self.due_s, seconds)
@@ -127,7 +129,7 @@ class WatchedFolder:
         else:
             if len(look.ready) > MOST_AT_ONCE:
                 look.hurry(0.0)
-            self.standing.waits(look.tally.waiting + len(self._waiting))
+            self.standing.stays(look.tally.waiting + len(self._waiting), look.left_out)
             return look.due_s
         finally:
             self.standing.tell(self._tell)
@@ -138,15 +140,19 @@ class WatchedFolder:
         root = OpenFolder(os.open(self._path, FOLDER_FLAGS & ~os.O_NOFOLLOW))
         own = self._own_identity(root)
         passed_over = (DONE, REFUSED) if self.settings.afterwards is Afterwards.MOVE else ()
+        selection = self.settings.selection()
         seen: set[bytes] = set()
         present: set[bytes] = set()
-        for found in things_in(root.descriptor, Scope(self.settings.recursive, passed_over, own), look.tally):
+        for found in things_in(root.descriptor, Scope(selection.recursive, passed_over, own), look.tally):
             mark = found.signature.mark(found.path)
             if mark in self._taken:
                 present.add(mark)
                 continue
             if found.waits:
                 look.tally.waiting += 1
+                continue
+            if not selection.takes(found.name):
+                look.left_out += 1
                 continue
             if not found.is_file:
                 look.others.append(found)

@@ -1,5 +1,5 @@
 INSERT INTO task (
     id, sha256, type, requires, priority, timeout_s, state, attempts, crashes, retry_of, worker, token, lease_until,
     created_at, stage_since, started_at, finished_at, stages, outcome, ended_by, reason, verdict, plugins, machine,
-    profile, enforce_timeout, run
+    profile, enforce_timeout, run, owner, wishes
 ) VALUES {rows}

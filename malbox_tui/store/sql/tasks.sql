@@ -7,7 +7,7 @@ SELECT
     task.id, task.sha256, task.type, task.requires, task.priority, task.timeout_s, task.state, task.attempts, task.crashes,
     task.retry_of, task.worker, task.token, task.lease_until, task.created_at, task.stage_since, task.started_at,
     task.finished_at, task.stages, task.outcome, task.ended_by, task.reason, task.verdict, task.plugins, task.machine,
-    task.profile, task.enforce_timeout, task.run,
+    task.profile, task.enforce_timeout, task.run, task.owner, task.wishes,
     sample.size_bytes, sample.first_seen_at, sample.identification, sample.notes, sample.tags,
     (
         SELECT json_group_array(json_array(id, hex(name), hex(origin), archive))

@@ -14,6 +14,7 @@ from textual.widgets import Input, Static
 
 from malbox_tui.model.submission import SubmissionOptions
 from malbox_tui.ports import Dropped, Intake
+from malbox_tui.tui.console import OptionsLine
 from malbox_tui.tui.screens.dialogs import Dialog
 from malbox_tui.tui.screens.option_rows import OptionRows
 from malbox_tui.tui.text import plain, sentence, shown
@@ -23,15 +24,17 @@ SHOWN_COMPLETIONS = 5
 
 @dataclass(frozen=True, slots=True)
 class Addition:
-    """Paths, and what is asked of the samples there. `is_drop`: they were dropped on the dialog, and not typed."""
+    """Paths, what is asked of the samples there, and what finds them (None: what the console has anyway). `is_drop`: they were dropped
+    on the dialog, and not typed."""
 
     paths: Sequence[bytes]
     options: SubmissionOptions
+    intake: Intake | None = None
     is_drop: bool = False
 
 
 class AddSamples(Dialog[Addition | None]):
-    """Ends with what is to be added; None when it was left. `given` is what is asked of samples at first."""
+    """Ends with what is to be added; None when it was left. `given` is what is asked of samples at first, `line` reads what else is."""
 
     AUTO_FOCUS = "#prompt"
 
@@ -42,10 +45,10 @@ class AddSamples(Dialog[Addition | None]):
         Binding("down", "app.focus_next", show=False),
     ]
 
-    def __init__(self, intake: Intake, given: SubmissionOptions) -> None:
+    def __init__(self, intake: Intake, given: SubmissionOptions, line: OptionsLine | None = None) -> None:
         super().__init__()
         self._intake = intake
-        self._rows = OptionRows(given)
+        self._rows = OptionRows(given, line)
 
     def compose(self) -> ComposeResult:
         """See `Screen`."""
@@ -87,11 +90,11 @@ class AddSamples(Dialog[Addition | None]):
 
     def _end_with(self, paths: Sequence[bytes], *, is_drop: bool) -> None:
         try:
-            options = self._rows.options()
+            options, intake = self._rows.asked()
         except ValueError as problem:
             self._say(str(problem))
         else:
-            self.dismiss(Addition(paths, options, is_drop))
+            self.dismiss(Addition(paths, options, intake, is_drop))
 
     def action_complete(self) -> None:
         """Complete the path as far as there is one way to go on; where it is not typed, go on."""

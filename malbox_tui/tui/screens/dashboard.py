@@ -49,6 +49,9 @@ HOW_TO_BEGIN = (
 RESIZING = "[ ] max  { } min  s save"
 """What the border of the workers says of their keys."""
 
+OWNER = "owner:"
+"""How a filter for whom tasks belong to begins."""
+
 SIGHTS = ("-machines-below", "-events-below")
 """Classes of a small screen that shows another pane in the place of the timelines."""
 
@@ -158,7 +161,7 @@ class Dashboard(Screen[None]):
 
     async def action_filter(self) -> None:
         """Ask what to search for."""
-        hint = "Part of a name, or the beginning of a SHA-256 (six digits at least). Empty shows all."
+        hint = "Part of a name, or the beginning of a SHA-256 (six digits at least), or owner:NAME. Empty shows all."
         await self.app.push_screen(Prompt("Filter", hint, self._needle), self._filter_chosen)
 
     def action_zoom(self) -> None:
@@ -219,12 +222,14 @@ class Dashboard(Screen[None]):
     def _apply(self) -> None:
         states = VIEWS[self._view][1]
         needle = self._needle.strip()
+        of_owner = needle.startswith(OWNER)
         by_sum = len(needle) >= 6 and all(char in "0123456789abcdefABCDEF" for char in needle)
         where = TaskFilter(
             states=states,
             sha256_prefix=needle if by_sum else None,
             sha256s=self._sums or None,
-            name_contains=needle.encode("utf-8", "surrogateescape") if needle and not by_sum else None,
+            name_contains=needle.encode("utf-8", "surrogateescape") if needle and not by_sum and not of_owner else None,
+            owner=needle.removeprefix(OWNER).strip() if of_owner else None,
         )
         self.tasks.show(where, self.tasks.sort)
         self.run_worker(self.tasks.fetch(), exclusive=True, group="fetch")

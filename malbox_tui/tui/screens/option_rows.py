@@ -9,7 +9,9 @@ from textual.containers import Horizontal, Vertical
 from textual.widgets import Input, Static
 
 from malbox_tui.model.submission import SubmissionOptions
+from malbox_tui.ports import Intake
 from malbox_tui.tui.asking import Asked, asked_by, options_of
+from malbox_tui.tui.console import OptionsLine
 from malbox_tui.tui.text import plain
 
 FIELDS = (
@@ -23,12 +25,18 @@ FIELDS = (
 """The words before each row, and what stands there while it is empty, in the order of `Asked`."""
 
 
-class OptionRows(Vertical):
-    """The rows; `given` is what is asked at first, and whatever has no row stays as it says."""
+MORE_HINT = "as on the command line: --owner ana --plugins strings"
 
-    def __init__(self, given: SubmissionOptions) -> None:
+
+class OptionRows(Vertical):
+    """The rows; `given` is what is asked at first, and whatever has no row stays as it says. `line` reads what else is asked, in a row
+    of its own; None: there is no such row."""
+
+    def __init__(self, given: SubmissionOptions, line: OptionsLine | None) -> None:
         super().__init__(classes="option-rows")
         self._given = given
+        self._line = line
+        self._more = Input("" if line is None else line.text, placeholder=MORE_HINT, compact=True, id="options")
         self._inputs = [
             Input(value, placeholder=hint, compact=True)
             for value, (_label, hint) in zip(astuple(asked_by(given)), FIELDS, strict=True)
@@ -36,11 +44,13 @@ class OptionRows(Vertical):
 
     def compose(self) -> ComposeResult:
         """See `Widget`."""
-        for asked, (label, _hint) in zip(self._inputs, FIELDS, strict=True):
+        rows = [(asked, label) for asked, (label, _hint) in zip(self._inputs, FIELDS, strict=True)]
+        for asked, label in (*rows, *([] if self._line is None else [(self._more, "options")])):
             with Horizontal(classes="form-row"):
                 yield Static(plain(label), classes="form-label")
                 yield asked
 
-    def options(self) -> SubmissionOptions:
-        """What is asked now. Raises ValueError, with a sentence."""
-        return options_of(Asked(*(asked.value for asked in self._inputs)), self._given)
+    def asked(self) -> tuple[SubmissionOptions, Intake | None]:
+        """What is asked now, and what finds samples (None: what the console has anyway). Raises ValueError, with a sentence."""
+        given, intake = (self._given, None) if self._line is None else self._line.read(self._more.value)
+        return options_of(Asked(*(asked.value for asked in self._inputs)), given), intake

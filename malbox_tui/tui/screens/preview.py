@@ -16,7 +16,8 @@ from malbox_tui.model.queries import MAX_ROWS, TaskFilter, TaskQuery
 from malbox_tui.model.submission import SubmissionOptions
 from malbox_tui.model.survey import Survey
 from malbox_tui.model.task import TaskState
-from malbox_tui.ports import Client, Dropped, Intake
+from malbox_tui.ports import Dropped
+from malbox_tui.tui.console import Surroundings
 from malbox_tui.tui.intake_words import preview_lines, preview_title
 from malbox_tui.tui.moment import Moment
 from malbox_tui.tui.screens.add import Addition
@@ -44,18 +45,16 @@ class Preview(Dialog[tuple[Addition, Survey] | None]):
         Binding("down", "app.focus_next", show=False),
     ]
 
-    def __init__(
-        self, dropped: Dropped, given: SubmissionOptions, intake: Intake, client: Client, moment: Callable[[], Moment]
-    ) -> None:
+    def __init__(self, dropped: Dropped, given: SubmissionOptions, around: Surroundings, moment: Callable[[], Moment]) -> None:
         super().__init__()
         self._paths: dict[bytes, None] = {}
-        self._intake = intake
-        self._client = client
+        self._intake = around.intake
+        self._client = around.client
         self._moment = moment
         self._survey = Survey()
         self._known: set[str] | None = set()
         self._asked: set[str] = set()
-        self._rows = OptionRows(given)
+        self._rows = OptionRows(given, around.line)
         self._title = Static(preview_title(self._survey), classes="dialog-title")
         self._body = Static(classes="preview-body")
         self._problem = Static(classes="dialog-problem")
@@ -133,12 +132,12 @@ class Preview(Dialog[tuple[Addition, Survey] | None]):
     def action_add(self) -> None:
         """End with all of it, or say what is wrong with what is asked."""
         try:
-            options = self._rows.options()
+            options, intake = self._rows.asked()
         except ValueError as problem:
             self._problem.display = True
             self._problem.update(sentence(str(problem)))
         else:
-            self.dismiss((Addition(tuple(self._paths), options, is_drop=True), self._survey))
+            self.dismiss((Addition(tuple(self._paths), options, intake, is_drop=True), self._survey))
 
     def action_leave(self) -> None:
         """Add nothing."""

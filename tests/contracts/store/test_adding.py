@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+
+import pytest
 
 from malbox_tui.model.errors import StoreError
 from malbox_tui.model.events import TaskCreated
@@ -10,7 +13,7 @@ from malbox_tui.model.queries import TaskQuery
 from malbox_tui.model.report import Identification
 from malbox_tui.model.sample import SampleName
 from malbox_tui.model.task import ChosenBy, ChosenProfile, RequirementClass, RunOptions, Task
-from malbox_tui.ports import Store
+from malbox_tui.ports import Change, Store
 from tests.contracts.store.asking import cancel_pending, query, stored
 from tests.store.builders import NOON, Told, added, claimed, completed, new_task, run, settle, sha256_of, stop
 
@@ -87,6 +90,18 @@ async def test_content_with_only_a_canceled_task_becomes_a_new_one(store: Store)
     await store.write(cancel_pending(await added(store)))
     result = await store.add(new_task())
     assert (result.created, result.task.id) == (True, 2)
+
+
+@pytest.mark.parametrize("end", [cancel_pending, None])
+async def test_what_is_to_be_unique_joins_whatever_task_its_content_has(
+    store: Store, end: Callable[[Task], Change] | None
+) -> None:
+    first = await added(store, owner="ana")
+    if end is not None:
+        await store.write(end(first))
+    result = await store.add(new_task(name=b"other.exe", unique=True))
+    assert (result.created, result.task.id, result.task.owner) == (False, first.id, "ana")
+    assert (await store.add(new_task("other content", unique=True))).created
 
 
 async def test_again_makes_a_task_of_completed_content(store: Store) -> None:

@@ -6,10 +6,11 @@ import asyncio
 
 import pytest
 
+from malbox_tui.model.plugin_wishes import PluginWishes
 from malbox_tui.model.queries import MAX_ROWS, TaskFilter, TaskQuery, TaskSort
 from malbox_tui.model.task import RequirementClass, TaskState
 from malbox_tui.ports import Store
-from tests.contracts.store.asking import query
+from tests.contracts.store.asking import query, stored
 from tests.store.builders import NOON, added, claimed, completed, new_task, run, settle, sha256_of, stop
 
 
@@ -31,6 +32,16 @@ async def test_tasks_are_filtered_by_every_condition_given(store: Store) -> None
     assert await query(store, name_contains=b"\xe4ta\xff") == [2]
     assert await query(store, name_contains=b"gamma") == []
     assert await query(store, name_contains=b".bin", states=frozenset({TaskState.COMPLETED})) == []
+
+
+async def test_tasks_are_found_by_whom_they_belong_to(store: Store) -> None:
+    await added(store, "a", owner="ana", wishes=PluginWishes(("strings",), {"strings": {"min_length": "8"}}))
+    await added(store, "b")
+    await added(store, "c", owner="ana")
+    assert await query(store, owner="ana") == [3, 1]
+    assert await query(store, owner="an") == []
+    assert await query(store, owner="") == [2]
+    assert (await stored(store, 1)).wishes == PluginWishes(("strings",), {"strings": {"min_length": "8"}})
 
 
 async def test_tasks_are_sorted_as_asked(store: Store) -> None:

@@ -88,6 +88,17 @@ async def test_what_is_asked_goes_with_the_files(tmp_path: Path) -> None:
     assert (options.priority, options.again, options.actor) == (5, True, f"watch:{rig.folder}")
 
 
+async def test_files_of_other_names_than_those_asked_for_stay_and_are_counted(tmp_path: Path) -> None:
+    rig = scene(tmp_path)
+    rig.watch(patterns=("*.exe",), afterwards=Afterwards.MOVE)
+    for name in ("a.EXE", "readme.txt", "notes"):
+        (rig.folder / name).write_text(name)
+    await rig.settle()
+    assert (rig.taken, rig.counts) == ({b"a.EXE": b"a.EXE"}, (1, 0, 0, 0))
+    assert rig.watched.standing.view.left_out == 2
+    assert names(rig.folder) == ["done", "notes", "readme.txt"]
+
+
 @pytest.mark.parametrize("name", [".hidden", "a.part", "b.CRDOWNLOAD", "c.opdownload", "d.filepart"])
 async def test_what_is_not_whole_by_its_name_waits(tmp_path: Path, name: str) -> None:
     rig = scene(tmp_path)

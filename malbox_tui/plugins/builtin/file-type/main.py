@@ -2,10 +2,13 @@
 """What kind of content a sample is. Headers of executables are believed first; then Magika (a trained model) and libmagic (rules) are
 compared, and where they disagree the report says so."""
 
+from typing import Any
+
 import malbox_plugin_sdk as malbox
 from headers import Header, read_header
 from kinds import MAGIKA_KINDS, UNKNOWN, Kind, akin, kind_of_libmagic, kind_of_magika
 from opinions import LibmagicOpinion, LibmagicReader, MagikaOpinion, MagikaReader
+from tags import tags_of
 
 SURE_SCORE = 0.5
 """Below this score Magika's opinion counts only where libmagic has none."""
@@ -28,6 +31,7 @@ class FileType(malbox.Plugin):
             "platform": header.platform if header else kind.platform,
             "arch": header.arch if header else None,
             "description": describe(kind, header, magika, libmagic),
+            "tags": tags_of(kind.name, header, path),
         }
         ctx.results().push(malbox.PluginResult.json("identification", identification))
         ctx.results().push(report(identification, header, magika, libmagic))
@@ -54,7 +58,7 @@ def describe(kind: Kind, header: Header | None, magika: MagikaOpinion, libmagic:
 
 
 def report(
-    identification: dict[str, str | None],
+    identification: dict[str, Any],
     header: Header | None,
     magika: MagikaOpinion,
     libmagic: LibmagicOpinion,
@@ -62,7 +66,7 @@ def report(
     """The report: the outcome, then each opinion."""
     learned, ruled = kind_of_magika(magika.label), kind_of_libmagic(libmagic.mime, libmagic.description)
     blocks = [
-        malbox.Block.kv([malbox.KvPair(key, value) for key, value in identification.items() if value]),
+        malbox.Block.kv([malbox.KvPair(key, _shown(value)) for key, value in identification.items() if value]),
         malbox.Block.kv(
             [
                 malbox.KvPair("Magika", f"{magika.label} ({magika.score:.0%}): {magika.description}"),
@@ -81,6 +85,10 @@ def report(
     builder.summary(f"{identification['kind']}{f' for {place}' if place else ''}: {identification['description']}")
     builder.section("identification", "Identification", blocks)
     return builder.build()
+
+
+def _shown(value: str | list[str]) -> str:
+    return value if isinstance(value, str) else ", ".join(value)
 
 
 if __name__ == "__main__":
