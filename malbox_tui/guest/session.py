@@ -13,8 +13,10 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from itertools import count
 from pathlib import Path
+from typing import TypeVar
 
 from malbox_tui.guest.agent import Agent
 from malbox_tui.guest.pause import patience, pause
@@ -23,7 +25,7 @@ from malbox_tui.guest.system import Argv, GuestSystem, ProcessFacts
 from malbox_tui.guest.transfer import copy, once_more, read, read_into
 from malbox_tui.model.errors import GuestLineLost, GuestRefused, GuestUnreachable, MachineError
 from malbox_tui.model.machine import MachineSpec, PowerState
-from malbox_tui.ports import GuestEnd, GuestFile, GuestMark, GuestProcess, GuestProgram
+from malbox_tui.ports import GuestEnd, GuestFile, GuestMark, GuestProcess, GuestProgram, GuestView
 
 NEEDED = (
     "guest-exec",
@@ -45,6 +47,10 @@ _LEFT_BYTES = 16 * 1024 * 1024
 _BOOT_BYTES = 256
 _CLOCK_SLACK_S = 2.0
 _MARK_S = 10.0
+
+_SMALL_BYTES = 64 * 1024
+
+T = TypeVar("T")
 
 PowerOf = Callable[[MachineSpec], Awaitable[PowerState]]
 
@@ -95,16 +101,14 @@ class QgaSession:
         await self._agent.ping()
 
     async def push(self, source: Path, name: str, *, executable: bool = False) -> str:
-        """As `GuestSession.push`. That it is made executable is not waited for, but seen to once more when the next program starts:
-        to wait would take longer than most files."""
+        """As `GuestSession.push`. It is made executable when the next program starts: one command less for the guest."""
         if name in ("", ".", "..") or any(character in name for character in "/\\\0"):
             raise ValueError(f"{name!r} is not a plain file name")
         await self._meet()
         path = self._system.join(self._folder, name)
         with await asyncio.to_thread(source.open, "rb") as content:
             await copy(self._agent, content, path)
-        if executable and (argv := self._system.allow(path)) is not None:
-            await once_more(lambda: self._agent.start(argv))
+        if executable:
             self._to_be_executable.append(path)
         return path
 
@@ -130,12 +134,21 @@ class QgaSession:
         """As `GuestSession.list`."""
         await self._meet()
         left = await self._said(lambda told: self._system.list(told, folder, self._base, limit))
-        return self._system.files(left, self._base, limit)
+        return await _off_loop(partial(self._system.files, left, self._base, limit), left)
 
     async def processes(self) -> Sequence[GuestProcess]:
         """As `GuestSession.processes`, without those that run for this conversation alone."""
         await self._meet()
         return [facts.process for facts in await self.facts()]
+
+    async def look(self, folders: Sequence[str], limit: int) -> GuestView:
+        """As `GuestSession.look`."""
+        await self._meet()
+        system, base = self._system, self._base
+        processes, files = await self._all_said(lambda told: system.look(told, folders, base, limit, PROCESSES), ".files")
+        listed = await _off_loop(partial(system.listed, files, base, len(folders), limit), files)
+        running = await _off_loop(partial(system.facts, processes, base, PROCESSES), processes)
+        return GuestView(dict(zip(folders, listed, strict=True)), [facts.process for facts in running])
 
     async def set_clock(self, at: float) -> None:
         """As `GuestSession.set_clock`. Raises `GuestRefused` when the guest has another time afterwards."""
@@ -169,7 +182,7 @@ class QgaSession:
     async def facts(self) -> Sequence[ProcessFacts]:
         """All processes but those that run for this conversation alone."""
         left = await self._said(lambda told: self._system.processes(told, self._base, PROCESSES))
-        return self._system.facts(left, self._base, PROCESSES)
+        return await _off_loop(partial(self._system.facts, left, self._base, PROCESSES), left)
 
     async def regain(self) -> GuestEnd | None:
         """After the guest didn't answer, or didn't know what it was asked about: None when it can be asked again, as long as its
@@ -285,8 +298,12 @@ class QgaSession:
     async def _said(self, saying: Callable[[str], Argv]) -> bytes:
         """What a command leaves in the file whose name `saying` is given. Raises `GuestRefused` when it takes too long, or leaves
         nothing."""
+        return (await self._all_said(saying))[0]
 
-        async def said() -> bytes:
+    async def _all_said(self, saying: Callable[[str], Argv], *endings: str) -> Sequence[bytes]:
+        """As `_said`, and what it leaves in the files of that name with `endings`."""
+
+        async def said() -> Sequence[bytes]:
             told = self._told()
             process = await self._agent.start(saying(told))
             try:
@@ -294,7 +311,7 @@ class QgaSession:
                     await self._ended(process)
             except TimeoutError:
                 raise self._agent.refused(f"it doesn't do within {COMMAND_S:g} s what takes a moment") from None
-            return (await self._read(told, _LEFT_BYTES))[0]
+            return [(await self._read(f"{told}{ending}", _LEFT_BYTES))[0] for ending in ("", *endings)]
 
         return await once_more(said)
 
@@ -331,3 +348,8 @@ class QgaSession:
 
     async def _read(self, path: str, max_bytes: int) -> tuple[bytes, bool]:
         return await read(self._agent, path, max_bytes)
+
+
+async def _off_loop(reading: Callable[[], T], left: bytes) -> T:
+    """What `reading` makes of what a command left: in a thread when that is much, as a hostile guest may leave."""
+    return reading() if len(left) <= _SMALL_BYTES else await asyncio.to_thread(reading)

@@ -22,6 +22,7 @@ from malbox_tui.model.errors import EngineStopped
 from malbox_tui.model.overview import Overview
 from malbox_tui.ports import Client
 from malbox_tui.runtime.bridge import BridgedClient
+from malbox_tui.runtime.patient_loop import PatientLoop, log_standstill
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +62,7 @@ class EngineThread:
         self._make_beside = make_beside
         self._beside: Beside | None = None
         self._engine: Engine | None = None
-        self._loop = asyncio.new_event_loop()
+        self._loop = PatientLoop(log_standstill)
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._live, name="malbox engine", daemon=False)
         self._bridge: BridgedClient | None = None

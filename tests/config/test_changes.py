@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from malbox_tui.config.changes import changes, with_live
 from malbox_tui.config.machines import MachineSettings, Provider
 from malbox_tui.config.profiles import ProfileSettings
-from malbox_tui.config.settings import AnalysisSettings, GeneralSettings, IntakeSettings, PluginSettings, Settings, WorkerSettings
+from malbox_tui.config.settings import (
+    AnalysisSettings,
+    GeneralSettings,
+    IntakeSettings,
+    MachinerySettings,
+    PluginSettings,
+    Settings,
+    WorkerSettings,
+)
 
 
 def told(before: Settings, after: Settings) -> dict[str, bool]:
@@ -57,6 +67,14 @@ def test_machines_that_came_went_or_changed_are_taken_over_at_once() -> None:
     }
     assert told(Settings(), Settings(machines=(a,))) == {"machines.a.1: (none) → (a table)": True}
     assert with_live(Settings(machines=(a, b)), Settings(machines=(other,))).machines == (other,)
+
+
+def test_all_that_holds_for_runs_in_machines_is_taken_over_but_how_many_start_at_once() -> None:
+    former = {name: getattr(MachinerySettings(), name) for name in MachinerySettings.__struct_fields__}
+    after = Settings(machinery=MachinerySettings(**{name: value + 1 for name, value in former.items()}))
+    live = {change.key: change.is_live for change in changes(Settings(), after)}
+    assert live == {f"machinery.{name}": name != "max_starting" for name in former}
+    assert with_live(Settings(), after).machinery == msgspec.structs.replace(after.machinery, max_starting=former["max_starting"])
 
 
 def test_profiles_that_came_went_or_changed_are_taken_over_at_once() -> None:

@@ -28,9 +28,10 @@ from malbox_tui.tui.text import joined_cells, plain
 from malbox_tui.tui.widgets.key_bar import KeyBar
 from malbox_tui.tui.widgets.report_view import ReportView
 
+READ_AGAIN_S = 1.0
+"""How long after the engine could not be reached it is asked again."""
 MOST_PICTURES = 16
 """So many of a task's reports are shown; of the others there are their names."""
-AWAY = Unshowable("the engine can't be reached")
 NO_COLOURS = Unshowable("this terminal has no colours")
 
 
@@ -70,17 +71,15 @@ class ReportScreen(Screen[None]):
             self._view.show_pictures(pictures)
         except EngineStopped:
             return
+        except Disconnected:  # which the page says above
+            self.set_timer(READ_AGAIN_S, self._read)
+            return
         except MalboxError as error:
             say(self.app, str(error), bad=True)
         self._entitle()
 
     async def _picture(self, reference: ResultRef) -> Picture | Unshowable:
-        if self.app.no_color:
-            return NO_COLOURS
-        try:
-            return await self._gallery.picture(reference)
-        except Disconnected:
-            return AWAY
+        return NO_COLOURS if self.app.no_color else await self._gallery.picture(reference)
 
     async def action_back(self) -> None:
         """To the task."""
