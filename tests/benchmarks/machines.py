@@ -211,7 +211,7 @@ async def _pushed(machine: MachineSpec, content: bytes) -> float:
     provider = LibvirtProvider()
     await provider.open()
     try:
-        session = await QgaChannel(provider, provider.power).connect(machine)
+        session = await QgaChannel(provider, provider.power, 60.0).connect(machine)
         with tempfile.NamedTemporaryFile() as file:
             file.write(content)
             file.flush()
