@@ -201,6 +201,17 @@ class RigHost:
         shutil.copyfile(self._image / "disk.qcow2", disk)
         os.chown(disk, self._user.pw_uid, self._user.pw_gid)
 
+    @contextmanager
+    def unreadable_disk(self, name: str) -> Iterator[None]:
+        """The hypervisor can't open the disk of a machine meanwhile; one that runs goes on."""
+        disk = self.root / f"disks/{name}.qcow2"
+        mode = disk.stat().st_mode
+        disk.chmod(0)
+        try:
+            yield
+        finally:
+            disk.chmod(mode)
+
     def end(self) -> None:
         """Nothing is left."""
         _remove(self.root)
