@@ -19,7 +19,7 @@ exec 3<>"$line"
 LIES = {
     "nothing at all": "kill -STOP $(pidof qemu-ga); sleep 600",
     "garbage": f"{TAKES_THE_LINE}while :; do echo 'no JSON'; done >&3",
-    "20 MB": f"{TAKES_THE_LINE}while :; do printf '{{\"return\":\"'; yes | head -c 20000000; echo '\"}}'; sleep 1; done >&3",
+    "20 MB": f"{TAKES_THE_LINE}while :; do printf '{{\"return\":\"'; yes | tr -d '\\n' | head -c 20000000; echo '\"}}'; sleep 1; done >&3",
     "byte by byte": f"{TAKES_THE_LINE}while :; do for byte in '{{' '\"' a '\"' : 7 '}}'; do printf %s $byte; sleep 0.1; done; done >&3",
 }
 """What the agent answers → the sample that has it do so."""
