@@ -10,17 +10,21 @@ from tests.rig.trouble import Station
 
 SILENCE_S = 3
 
-TAKES_THE_LINE = """
+TAKES_THE_LINE = r"""
 agent=$(pidof qemu-ga)
-line=$(tr '\\0' '\\n' </proc/$agent/cmdline | grep -A1 '^-p$' | tail -n 1)
+line=$(tr '\0' '\n' </proc/$agent/cmdline | grep -A1 '^-p$' | tail -n 1)
 kill -9 $agent
+until (: 3<>"$line") 2>/dev/null; do :; done
 exec 3<>"$line"
 """
+GARBAGE = "while :; do echo 'no JSON'; done >&3"
+TOO_MUCH = r"""while :; do printf '{"return":"'; yes | tr -d '\n' | head -c 20000000; echo '"}'; sleep 1; done >&3"""
+BYTE_BY_BYTE = """while :; do for byte in '{' '"' a '"' : 7 '}'; do printf %s $byte; sleep 0.1; done; done >&3"""
 LIES = {
     "nothing at all": "kill -STOP $(pidof qemu-ga); sleep 600",
-    "garbage": f"{TAKES_THE_LINE}while :; do echo 'no JSON'; done >&3",
-    "20 MB": f"{TAKES_THE_LINE}while :; do printf '{{\"return\":\"'; yes | tr -d '\\n' | head -c 20000000; echo '\"}}'; sleep 1; done >&3",
-    "byte by byte": f"{TAKES_THE_LINE}while :; do for byte in '{{' '\"' a '\"' : 7 '}}'; do printf %s $byte; sleep 0.1; done; done >&3",
+    "garbage": f"{TAKES_THE_LINE}{GARBAGE}",
+    "20 MB": f"{TAKES_THE_LINE}{TOO_MUCH}",
+    "byte by byte": f"{TAKES_THE_LINE}{BYTE_BY_BYTE}",
 }
 """What the agent answers → the sample that has it do so."""
 
