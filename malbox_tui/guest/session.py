@@ -22,7 +22,7 @@ from malbox_tui.guest.agent import Agent
 from malbox_tui.guest.pause import patience, pause
 from malbox_tui.guest.program import NOBODY, QgaProgram, Surroundings
 from malbox_tui.guest.system import Argv, GuestSystem, ProcessFacts
-from malbox_tui.guest.transfer import copy, once_more, read, read_into
+from malbox_tui.guest.transfer import TRIES, copy, once_more, read, read_into
 from malbox_tui.model.errors import GuestLineLost, GuestRefused, GuestUnreachable, MachineError
 from malbox_tui.model.machine import MachineSpec, PowerState
 from malbox_tui.ports import GuestEnd, GuestFile, GuestMark, GuestProcess, GuestProgram, GuestView
@@ -107,9 +107,7 @@ class QgaSession:
         if name in ("", ".", "..") or any(character in name for character in "/\\\0"):
             raise ValueError(f"{name!r} is not a plain file name")
         await self._meet()
-        path = self._system.join(self._folder, name)
-        with await asyncio.to_thread(source.open, "rb") as content:
-            await copy(self._agent, content, path)
+        path = await self._brought_in(source, name)
         if executable:
             self._to_be_executable.append(path)
         return path
@@ -213,6 +211,21 @@ class QgaSession:
                 return None
             await pause(seconds)
         raise AssertionError("patience has no end")
+
+    async def _brought_in(self, source: Path, name: str) -> str:
+        """The path of a copy. Where the way to the guest was lost under it, the agent may have the file open still, and what is open
+        for writing can't be run: then it is put there once more, under a name of the conversation's own that ends as `name` does."""
+        path = self._system.join(self._folder, name)
+        for tries_left in reversed(range(TRIES)):
+            try:
+                with await asyncio.to_thread(source.open, "rb") as content:
+                    await copy(self._agent, content, path)
+                return path
+            except GuestLineLost:
+                if not tries_left:
+                    raise
+                path = f"{self._told()}-{name}"
+        raise AssertionError("the last try returns or raises")
 
     async def _power_now(self) -> PowerState | None:
         """None: the hypervisor can't say."""
