@@ -333,6 +333,7 @@ class Engine:
             isolation=self._adapters.runner.isolation,
             ended_per_minute=self._newsroom.throughput.per_minute(self._adapters.wall.now()),
             free_bytes=self._adapters.free_bytes(),
+            store_failing=self._health.problem is not None,
             troubles=(
                 *(() if self._health.problem is None else (f"The store takes nothing: {self._health.problem}",)),
                 *self._adapters.runner.troubles,
