@@ -85,7 +85,7 @@ def note_cell(record: TaskRecord, moment: Moment) -> Text:
         told.append(plain(counts, muted))
     if not told and task.machine is not None:
         told.append(shown(f"on {task.machine}", muted))
-    return joined_cells(told, " · ")
+    return told[0] if len(told) == 1 else joined_cells(told, " · ")
 
 
 def waits_cell(record: TaskRecord, moment: Moment, room: int) -> Text:

@@ -310,4 +310,4 @@ def _run_lines(run: PluginRun, moment: Moment) -> Iterable[Text]:
             f"{result.shown_name} ({result.format}, {short_size(result.size_bytes)})  {result.path}", moment.tone("muted")
         )
         yield _labelled("", text, moment)
-        yield _labelled("", plain(f"  SHA-256 {result.sha256}", moment.tone("muted")), moment)
+        yield _labelled("  SHA-256", plain(result.sha256, moment.tone("muted")), moment)

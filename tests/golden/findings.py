@@ -7,11 +7,13 @@ from typing import Any
 
 import msgspec
 
+from malbox_tui.model.overview import ProfileView
 from malbox_tui.model.queries import TaskRecord
 from malbox_tui.model.report import Classification, Confidence, Identification, PluginStatus, Verdict
 from malbox_tui.model.sample import Note
 from malbox_tui.model.task import TaskState
-from tests.tui.scripted import NOW, SUSPICIOUS, ScriptedClient, plugin_run, sample, sha256_of, task, worker
+from tests.tui.scripted import NOW, SUSPICIOUS, ScriptedClient, plugin_run, reference, sample, sha256_of, task, worker
+from tests.tui.test_pictures import packed, two_colours
 
 YARA_VERDICT = Verdict(Classification.MALICIOUS, 90, Confidence.HIGH, ("Loader_Generic",))
 
@@ -30,6 +32,31 @@ def found() -> ScriptedClient:
     client = ScriptedClient([row], [worker(1), worker(2)])
     for name, content in (("yara-x", YARA), ("strings", _strings()), ("sandbox", SANDBOX)):
         client.results[f"512/{name}/report"] = json.dumps(content).encode()
+    return client
+
+
+def pictured() -> ScriptedClient:
+    """A document with what its first page looks like."""
+    run = plugin_run(512, "preview", results=[reference(512, "preview"), reference(512, "preview", "page-1", "bytes")])
+    row = TaskRecord(
+        task(512, TaskState.COMPLETED, plugins=(run,)), sample(512, b"invoice.pdf", identification=Identification("pdf"))
+    )
+    client = ScriptedClient([row], [worker(1)])
+    image = {"type": "image", "artifact": "page-1", "caption": "its first page"}
+    client.results["512/preview/report"] = json.dumps({"sections": [{"title": "Pages", "blocks": [image]}]}).encode()
+    client.results["512/preview/page-1"] = packed(two_colours(60, 40))
+    return client
+
+
+def profiled() -> ScriptedClient:
+    """A waiting task, and profiles that it may be given."""
+    row = TaskRecord(task(512, TaskState.PENDING), sample(512, b"invoice.doc"))
+    client = ScriptedClient([row], [worker(1)])
+    client._engine["profiles"] = (
+        ProfileView(name="documents", about="for ole, ooxml; file-type, strings, yara-x; 120 s"),
+        ProfileView(name="in-windows", about="all plugins; windows, tag office"),
+        ProfileView(name="quick", about="file-type, yara-x; 20 s"),
+    )
     return client
 
 

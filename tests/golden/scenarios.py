@@ -426,6 +426,8 @@ SCENES: tuple[Scene, ...] = (
     Scene("sample-80x24", SMALL, findings.known, ["enter", "s"], _at_task(512)),
     Scene("sample-end-80x24", SMALL, findings.known, ["enter", "s", "end"], _at_task(512)),
     Scene("sample-tags-80x24", SMALL, findings.known, ["enter", "s", "number_sign"], _at_task(512)),
+    Scene("report-picture-80x24", SMALL, findings.pictured, ["enter", "v"]),
+    Scene("profiles-80x24", SMALL, findings.profiled, ["f", "q"]),
     Scene("export-80x24", SMALL, findings.found, ["enter", "o"]),
 )
 """Every picture, by name."""

@@ -127,7 +127,8 @@ class Prompt(Dialog[str | None]):
         """See `Screen`."""
         with Vertical(classes="dialog"):
             yield Static(plain(self._title, "bold"), classes="dialog-title")
-            yield Input(self._value, id="prompt", compact=True, suggester=SuggestFromList(self._offered, case_sensitive=False))
+            suggester = SuggestFromList(self._offered, case_sensitive=False) if self._offered else None
+            yield Input(self._value, id="prompt", compact=True, suggester=suggester)
             if self._offered:
                 yield Static(Text("\n").join(self._lines()), classes="dialog-hint")
             yield Static(plain(self._hint), classes="dialog-hint")

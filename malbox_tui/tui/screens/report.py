@@ -32,7 +32,6 @@ READ_AGAIN_S = 1.0
 """How long after the engine could not be reached it is asked again."""
 MOST_PICTURES = 16
 """So many of a task's reports are shown; of the others there are their names."""
-AWAY = Unshowable("the engine can't be reached")
 NO_COLOURS = Unshowable("this terminal has no colours")
 
 
@@ -80,12 +79,7 @@ class ReportScreen(Screen[None]):
         self._entitle()
 
     async def _picture(self, reference: ResultRef) -> Picture | Unshowable:
-        if self.app.no_color:
-            return NO_COLOURS
-        try:
-            return await self._gallery.picture(reference)
-        except Disconnected:
-            return AWAY
+        return NO_COLOURS if self.app.no_color else await self._gallery.picture(reference)
 
     async def action_back(self) -> None:
         """To the task."""
