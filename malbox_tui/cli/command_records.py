@@ -20,6 +20,7 @@ from malbox_tui.model.overview import GroupView, Overview
 from malbox_tui.model.sample import escape, visible
 from malbox_tui.model.submission import Accepted
 from malbox_tui.model.task import TaskState
+from malbox_tui.model.upkeep import StoreFigures
 from malbox_tui.model.watching import WatchView
 from malbox_tui.model.worker import WorkerView
 
@@ -141,7 +142,7 @@ def machine_page_record(machine: MachineView) -> Record:
     }
 
 
-def stats_record(counts: dict[TaskState, int], overview: Overview | None) -> Record:
+def stats_record(counts: dict[TaskState, int], overview: Overview | None, figures: StoreFigures) -> Record:
     """Numbers of the store, and of the engine if one runs (`engine` is null otherwise)."""
     engine = None
     if overview is not None:
@@ -155,9 +156,26 @@ def stats_record(counts: dict[TaskState, int], overview: Overview | None) -> Rec
             "stopping": overview.stopping,
             "isolation": sentence(overview.isolation),
             "free_bytes": overview.free_bytes,
+            "floor_bytes": overview.floor_bytes,
+            "low_disk": sentence(overview.low_disk),
+            "removed": {
+                "samples": sum(overview.freed.samples.values()),
+                "results": sum(overview.freed.results.values()),
+                "size_bytes": overview.freed.size_bytes,
+            },
             "troubles": [sentence(trouble) for trouble in overview.troubles],
         }
-    return {"record": "stats", "tasks": {state.value: counts.get(state, 0) for state in TaskState}, "engine": engine}
+    kept = {
+        "samples": figures.samples,
+        "sample_bytes": figures.sample_bytes,
+        "kept_bytes": figures.kept_bytes,
+        "results": figures.results,
+        "result_bytes": figures.result_bytes,
+        "oldest_at": timestamp(figures.oldest_at),
+        "removing": figures.removing,
+    }
+    tasks = {state.value: counts.get(state, 0) for state in TaskState}
+    return {"record": "stats", "tasks": tasks, "store": kept, "engine": engine}
 
 
 def event_record(event: Event) -> Record:

@@ -13,6 +13,8 @@
 | `/v1/results/read` | POST | `Reading` | the bytes |
 | `/v1/commands` | POST | `Order` | `CommandOutcome` |
 | `/v1/samples` | POST | name, origin and `SubmissionOptions` as query parameters, the content as body | a `Receipt` |
+| `/v1/samples/{sha256}/content` | GET | `form` (zip, raw, cart) | its bytes; that they were given out is logged |
+| `/v1/store` | GET | | `StoreFigures` |
 | `/v1/actions` | GET | `before`, `limit` | `ActionPage` |
 | `/v1/events` | GET | `after` (a `Position` as text), `follow` | `StreamLine`s, one JSON object a line, until one side ends |
 
@@ -52,7 +54,8 @@ MAX_READ_BYTES = 64 * 1024 * 1024
 
 
 class Health(msgspec.Struct, frozen=True, kw_only=True):
-    """Who serves. `status` is "ok", or "stopping" while the engine ends."""
+    """Who serves. `status` is "ok", "stopping" while the engine ends, or "low_disk" while nothing is taken in for want of room, and
+    `reason` says so in a sentence."""
 
     status: str
     engine_id: str
@@ -60,6 +63,7 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     protocol: int
     host: str
     pid: int
+    reason: str = ""
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):

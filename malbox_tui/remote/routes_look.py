@@ -50,8 +50,11 @@ class Looking:
         """Answered as long as anything is."""
         counter = self._counter
         floor = counter.relay.floor
+        reason = ""
         try:
-            status = "ok" if (await counter.client.overview()).stopping is None else "stopping"
+            overview = await counter.client.overview()
+            reason = overview.low_disk
+            status = "stopping" if overview.stopping is not None else "low_disk" if reason else "ok"
         except EngineStopped:
             status = "stopping"
         return in_json(
@@ -62,6 +65,7 @@ class Looking:
                 protocol=PROTOCOL,
                 host=socket.gethostname(),
                 pid=os.getpid(),
+                reason=reason,
             )
         )
 

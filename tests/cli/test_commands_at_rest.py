@@ -201,9 +201,16 @@ def test_what_happened_is_told_in_its_order(malbox: CommandLine) -> None:
 def test_the_store_is_counted(malbox: CommandLine) -> None:
     malbox.submit("a", "b")
     malbox("cancel", 1)
-    assert malbox("stats").out == "Tasks: 1 pending, 1 canceled.\nNo engine is served here.\n"
+    first, samples, results, last = malbox("stats").out.splitlines()
+    assert (first, last) == ("Tasks: 1 pending, 1 canceled.", "No engine is served here.")
+    assert samples.startswith("Samples: 2, 2 B, on disk ")
+    assert results == "Results: 0 files, 0 B."
     (record,) = malbox("stats", "--json").records
     assert (record["tasks"]["pending"], record["engine"]) == (1, None)
+    store = record["store"]
+    assert (store["samples"], store["sample_bytes"], store["results"], store["removing"]) == (2, 2, 0, 0)
+    assert store["kept_bytes"] > 100
+    assert store["oldest_at"].endswith("Z")
 
 
 @pytest.mark.parametrize(
