@@ -142,8 +142,8 @@ def machine_page_record(machine: MachineView) -> Record:
     }
 
 
-def stats_record(counts: dict[TaskState, int], overview: Overview | None, figures: StoreFigures) -> Record:
-    """Numbers of the store, and of the engine if one runs (`engine` is null otherwise)."""
+def stats_record(counts: dict[TaskState, int], overview: Overview | None, paused: str | None, figures: StoreFigures) -> Record:
+    """Numbers of the store, why no task is taken (null: tasks are, by a running engine), and of the engine if one runs (else null)."""
     engine = None
     if overview is not None:
         engine = {
@@ -152,7 +152,6 @@ def stats_record(counts: dict[TaskState, int], overview: Overview | None, figure
             "workers": len(overview.workers),
             "busy": sum(group.busy for group in overview.groups),
             "ended_per_minute": list(overview.ended_per_minute),
-            "paused": _optional(overview.paused),
             "stopping": overview.stopping,
             "isolation": sentence(overview.isolation),
             "free_bytes": overview.free_bytes,
@@ -175,7 +174,7 @@ def stats_record(counts: dict[TaskState, int], overview: Overview | None, figure
         "removing": figures.removing,
     }
     tasks = {state.value: counts.get(state, 0) for state in TaskState}
-    return {"record": "stats", "tasks": tasks, "store": kept, "engine": engine}
+    return {"record": "stats", "tasks": tasks, "store": kept, "paused": _optional(paused), "engine": engine}
 
 
 def event_record(event: Event) -> Record:

@@ -54,8 +54,8 @@ MAX_READ_BYTES = 64 * 1024 * 1024
 
 
 class Health(msgspec.Struct, frozen=True, kw_only=True):
-    """Who serves. `status` is "ok", "stopping" while the engine ends, or "low_disk" while nothing is taken in for want of room, and
-    `reason` says so in a sentence."""
+    """Who serves. `status` is "ok", "troubled" while there are `troubles` (sentences that an operator has to see), "low_disk" while
+    nothing is taken in for want of room, or "stopping" while the engine ends."""
 
     status: str
     engine_id: str
@@ -63,7 +63,7 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     protocol: int
     host: str
     pid: int
-    reason: str = ""
+    troubles: tuple[str, ...] = ()
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):

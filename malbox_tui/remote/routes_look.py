@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import socket
+from contextlib import suppress
 from http import HTTPStatus
 
 from starlette.requests import Request
@@ -50,13 +51,13 @@ class Looking:
         """Answered as long as anything is."""
         counter = self._counter
         floor = counter.relay.floor
-        reason = ""
-        try:
+        status = "stopping"
+        troubles: tuple[str, ...] = ()
+        with suppress(EngineStopped):
             overview = await counter.client.overview()
-            reason = overview.low_disk
-            status = "stopping" if overview.stopping is not None else "low_disk" if reason else "ok"
-        except EngineStopped:
-            status = "stopping"
+            troubles = (*((overview.low_disk,) if overview.low_disk else ()), *overview.troubles)
+            if overview.stopping is None:
+                status = "low_disk" if overview.low_disk else "troubled" if troubles else "ok"
         return in_json(
             Health(
                 status=status,
@@ -65,7 +66,7 @@ class Looking:
                 protocol=PROTOCOL,
                 host=socket.gethostname(),
                 pid=os.getpid(),
-                reason=reason,
+                troubles=troubles,
             )
         )
 

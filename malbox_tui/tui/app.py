@@ -69,7 +69,7 @@ class MalboxApp(App[ShutdownMode]):
         self.feed = Feed(around.client, self.picture, around.monotonic, around.attachment)
         self.access = Access(around.attachment, around.time_of_day)
         self.dashboard = Dashboard(self.picture, self.moment, around)
-        self.showing = Showing(self, self.feed, self.dashboard, self.access)
+        self.showing = Showing(self, self.feed, self.dashboard, self.access, self.moment)
         self.adding = Adding(self, around, self.access, self._note_refused)
         self.leaving = Leaving(self, self.feed, self.picture, around)
         self.gallery = Gallery(around.client)

@@ -117,7 +117,7 @@ async def test_a_disk_below_its_floor_is_told_everywhere_and_takes_nothing_until
         async with rig.asker() as asker:
             health = (await asker.get("/health")).as_a(Health)
             assert health.status == "low_disk"
-            assert "retention.min_free_mb" in health.reason
+            assert "retention.min_free_mb" in health.troubles[0]
             metrics = (await asker.get("/metrics")).body.decode().splitlines()
             assert {"malbox_disk_low 1", "malbox_disk_floor_bytes 1073741824", "malbox_paused 1"} <= set(metrics)
         with closing(client_of(rig)) as client:

@@ -45,6 +45,7 @@ from tests.support.scripted import (
     BreakableStore,
     JumpingClock,
     ScriptedLimits,
+    ScriptedPauses,
     ScriptedQuarantine,
     ScriptedResults,
     ScriptedRunner,
@@ -206,6 +207,7 @@ def with_engine(
     guest_plugins: Sequence[GuestPlugin] = (),
     plugins: PluginSettings | None = None,
     profiles: Sequence[ProfileSettings] = (),
+    pauses: ScriptedPauses | None = None,
     retention: RetentionSettings | None = None,
 ) -> EngineRig:
     """Run `test` against a running engine, stop it (`stop` None: the test does), and check what must always hold.
@@ -231,6 +233,7 @@ def with_engine(
             runner or ScriptedRunner(),
             sample,
             guest_plugins,
+            pauses,
             keeps=retention is not None,
         )
         prepare(rig)
@@ -259,6 +262,7 @@ def built(
     runner: ScriptedRunner,
     sample: Program | None = None,
     guest_plugins: Sequence[GuestPlugin] = (),
+    pauses: ScriptedPauses | None = None,
     *,
     keeps: bool = False,
 ) -> EngineRig:
@@ -279,6 +283,7 @@ def built(
         machinery,
         limits,
         marks=SimulatedMarks(world),
+        pauses=pauses or ScriptedPauses(),
         guest_plugins=guest_plugins,
         upkeep=MemoryUpkeep(store) if keeps else None,
         stockroom=stockroom if keeps else None,
