@@ -13,6 +13,7 @@ from cyclopts import App, CycloptsError, Parameter, UnusedCliTokensError
 from malbox_tui.cli import (
     analyze,
     attach,
+    backup,
     completion,
     config,
     console,
@@ -63,6 +64,7 @@ def make_app(tokens: Sequence[str] = ()) -> App:
     engine_commands.add_to(app)
     app["machines"].command(machines_discover.discover, usage="Usage: malbox-tui machines discover [OPTIONS] URI")
     app.command(doctor.doctor)
+    app.command(backup.backup, usage="Usage: malbox-tui backup [OPTIONS] DIR")
     app.command(config.make_app())
     app.command(plugins.make_app())
     app.command(profiles.profiles)

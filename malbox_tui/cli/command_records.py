@@ -20,6 +20,7 @@ from malbox_tui.model.overview import GroupView, Overview
 from malbox_tui.model.sample import escape, visible
 from malbox_tui.model.submission import Accepted
 from malbox_tui.model.task import TaskState
+from malbox_tui.model.upkeep import StoreFigures
 from malbox_tui.model.watching import WatchView
 from malbox_tui.model.worker import WorkerView
 
@@ -143,7 +144,7 @@ def machine_page_record(machine: MachineView) -> Record:
     }
 
 
-def stats_record(counts: dict[TaskState, int], overview: Overview | None, paused: str | None) -> Record:
+def stats_record(counts: dict[TaskState, int], overview: Overview | None, paused: str | None, figures: StoreFigures) -> Record:
     """Numbers of the store, why no task is taken (null: tasks are, by a running engine), and of the engine if one runs (else null)."""
     engine = None
     if overview is not None:
@@ -156,10 +157,26 @@ def stats_record(counts: dict[TaskState, int], overview: Overview | None, paused
             "stopping": overview.stopping,
             "isolation": sentence(overview.isolation),
             "free_bytes": overview.free_bytes,
+            "floor_bytes": overview.floor_bytes,
+            "low_disk": sentence(overview.low_disk),
+            "removed": {
+                "samples": sum(overview.freed.samples.values()),
+                "results": sum(overview.freed.results.values()),
+                "size_bytes": overview.freed.size_bytes,
+            },
             "troubles": [sentence(trouble) for trouble in overview.troubles],
         }
+    kept = {
+        "samples": figures.samples,
+        "sample_bytes": figures.sample_bytes,
+        "kept_bytes": figures.kept_bytes,
+        "results": figures.results,
+        "result_bytes": figures.result_bytes,
+        "oldest_at": timestamp(figures.oldest_at),
+        "removing": figures.removing,
+    }
     tasks = {state.value: counts.get(state, 0) for state in TaskState}
-    return {"record": "stats", "tasks": tasks, "paused": _optional(paused), "engine": engine}
+    return {"record": "stats", "tasks": tasks, "store": kept, "paused": _optional(paused), "engine": engine}
 
 
 def event_record(event: Event) -> Record:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import TYPE_CHECKING
 
 from malbox_tui.cli.engine_door import wall_time
 from malbox_tui.cli.output import write_line, write_record
 from malbox_tui.cli.text import counted, sentence, size
 from malbox_tui.config.folders import DataFolders
+
+if TYPE_CHECKING:
+    from malbox_tui.runtime.contents import Trouble
 
 EXIT_SOUND = 0
 EXIT_TROUBLE = 1
@@ -21,20 +25,7 @@ def check_contents(folders: DataFolders, as_json: bool) -> int:
     counts: Counter[Fault] = Counter()
     for trouble in looking.run():
         counts[trouble.fault] += 1
-        if as_json:
-            write_record(
-                {
-                    "record": "content",
-                    "kind": trouble.thing.value,
-                    "state": trouble.fault.value,
-                    "what": trouble.what,
-                    "detail": sentence(trouble.detail),
-                    "remedy": sentence(trouble.remedy),
-                }
-            )
-        else:
-            write_line(f"{trouble.fault.value:<9} {trouble.thing.value:<7} {trouble.what}: {sentence(trouble.detail)}")
-            write_line(f"{'':<18}to do: {trouble.remedy}")
+        tell_of(trouble, as_json)
     checked = looking.checked
     if as_json:
         found = {fault.value: counts[fault] for fault in Fault}
@@ -46,3 +37,21 @@ def check_contents(folders: DataFolders, as_json: bool) -> int:
         )
         write_line(f"{read_all}: {', '.join(f'{counts[fault]} {fault.value}' for fault in Fault)}.")
     return EXIT_TROUBLE if counts else EXIT_SOUND
+
+
+def tell_of(trouble: Trouble, as_json: bool) -> None:
+    """Say what is wrong with one content."""
+    if as_json:
+        write_record(
+            {
+                "record": "content",
+                "kind": trouble.thing.value,
+                "state": trouble.fault.value,
+                "what": trouble.what,
+                "detail": sentence(trouble.detail),
+                "remedy": sentence(trouble.remedy),
+            }
+        )
+    else:
+        write_line(f"{trouble.fault.value:<9} {trouble.thing.value:<7} {trouble.what}: {sentence(trouble.detail)}")
+        write_line(f"{'':<18}to do: {trouble.remedy}")

@@ -7,14 +7,15 @@ from collections.abc import Iterable, Iterator
 from typing import Annotated
 
 from malbox_tui.cli.command_records import group_record, stats_record, worker_record
-from malbox_tui.cli.engine_door import needed_engine, open_store, running_engine
+from malbox_tui.cli.engine_door import needed_engine, open_store, running_engine, wall_time
 from malbox_tui.cli.options import FLAG, GlobalOptions
 from malbox_tui.cli.output import write_line, write_record
 from malbox_tui.cli.plain_table import write_table
-from malbox_tui.cli.text import counted, duration, sentence, size, tallied
+from malbox_tui.cli.text import counted, duration, sentence, size, tallied, timestamp
 from malbox_tui.model.overview import GroupView, Overview
 from malbox_tui.model.sample import visible
 from malbox_tui.model.task import TaskState
+from malbox_tui.model.upkeep import StoreFigures
 from malbox_tui.model.worker import WorkerView
 
 Json = Annotated[bool, FLAG]
@@ -41,7 +42,7 @@ def workers(*, json: Json = False, options: GlobalOptions | None = None) -> int:
 
 
 def stats(*, json: Json = False, options: GlobalOptions | None = None) -> int:
-    """Count the tasks by state, and say how a running engine is.
+    """Count the tasks by state, say how much samples and results take on disk, and how a running engine is.
 
     Exit code 0: counted; 2: there is no store yet.
 
@@ -55,10 +56,13 @@ def stats(*, json: Json = False, options: GlobalOptions | None = None) -> int:
     chosen = options or GlobalOptions()
     counts, overview = asyncio.run(_stats(chosen))
     paused = pause_of(chosen.folders) if overview is None else overview.paused
+    figures = asyncio.run(_figures(chosen))
     if json:
-        write_record(stats_record(counts, overview, paused))
+        write_record(stats_record(counts, overview, paused, figures))
         return 0
     write_line(f"Tasks: {tallied({state.value: count for state, count in counts.items()}) or 'none'}.")
+    for line in _store_lines(figures):
+        write_line(line)
     for line in _engine_lines(overview):
         write_line(line)
     if paused is not None:
@@ -80,6 +84,21 @@ async def _stats(options: GlobalOptions) -> tuple[dict[TaskState, int], Overview
         return await store.counts(), None
 
 
+async def _figures(options: GlobalOptions) -> StoreFigures:
+    """Counted here: who looks needs no engine, and disturbs none."""
+    from malbox_tui.runtime.contents import count
+
+    return await asyncio.to_thread(count, options.folders, wall_time())
+
+
+def _store_lines(figures: StoreFigures) -> Iterator[str]:
+    since = "" if figures.oldest_at is None else f", the oldest of {timestamp(figures.oldest_at)}"
+    yield f"Samples: {figures.samples}, {size(figures.sample_bytes)}, on disk {size(figures.kept_bytes)}{since}."
+    yield f"Results: {counted(figures.results, 'file')}, {size(figures.result_bytes)}."
+    if figures.removing:
+        yield f"Still to be removed from the disk: {counted(figures.removing, 'thing')}."
+
+
 def _engine_lines(overview: Overview | None) -> Iterator[str]:
     if overview is None:
         yield "No engine is served here."
@@ -93,8 +112,17 @@ def _engine_lines(overview: Overview | None) -> Iterator[str]:
         yield f"It is stopping ({overview.stopping.replace('_', ' ')})."
     for trouble in overview.troubles:
         yield sentence(trouble)
+    if overview.low_disk:
+        yield sentence(overview.low_disk)
     if overview.free_bytes is not None:
-        yield f"Free on its disk: {size(overview.free_bytes)}."
+        floor = f", of which {size(overview.floor_bytes)} are to stay free" if overview.floor_bytes else ""
+        yield f"Free on its disk: {size(overview.free_bytes)}{floor}."
+    removed = sum(overview.freed.samples.values()), sum(overview.freed.results.values())
+    if any(removed):
+        yield (
+            f"Removed since it began: {counted(removed[0], 'sample')}, the results of {counted(removed[1], 'task')}; "
+            f"{size(overview.freed.size_bytes)}."
+        )
 
 
 def _group_line(group: GroupView) -> str:

@@ -453,6 +453,8 @@ class Engine:
             self._machines.let_be()  # it is known which there are, and none is made clean
         else:
             await self._roster.open()
+        if self._upkeep is not None:
+            await self._upkeep.finish_open()
         recovered = await self._recovery.recover()
         self._queue.load(await adapters.store.pending())
         await self._machines.open()

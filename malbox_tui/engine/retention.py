@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 SWEEP_S = 900.0
 """How often it is looked for what has to go."""
-STEP = 100
+STEP = 200
 """So many are looked up at a time."""
 REST_S = 0.05
 """After each step others have the disk for so long."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -13,11 +14,13 @@ from malbox_tui.engine.removal import Remover
 from malbox_tui.engine.retention import Retention
 from malbox_tui.model.actions import SampleTaken
 from malbox_tui.model.commands import CommandOutcome, PurgeSample, TargetResult
-from malbox_tui.model.errors import MalboxError, RefusedCommand, SampleMissing
+from malbox_tui.model.errors import MalboxError, RefusedCommand, SampleMissing, StoreError
 from malbox_tui.model.queries import MAX_ROWS
 from malbox_tui.model.sample import visible
 from malbox_tui.model.upkeep import Cause, Freed, SampleForm, StoreFigures
 from malbox_tui.ports import Clock, Stockroom, UpkeepBook
+
+log = logging.getLogger(__name__)
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -34,6 +37,13 @@ class Upkeep:
         self._log = log
         self._wall = wall
         self._retention = Retention(book, stockroom, remover, wall, settings, log.retained)
+
+    async def finish_open(self) -> None:
+        """Finish what the end of the last epoch interrupted. What can't be finished now is tried again later."""
+        try:
+            await self._remover.finish_open()
+        except StoreError as error:
+            log.warning("what was removed is not all gone from the disk; it is tried again: %s", error)
 
     async def run(self) -> None:
         """Remove what is kept for too long, now and then, until cancelled."""

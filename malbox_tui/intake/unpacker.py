@@ -8,15 +8,14 @@
 from __future__ import annotations
 
 import asyncio
-import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
 
-from malbox_tui.confine.removal import remove_tree
 from malbox_tui.confine.work import Walls
 from malbox_tui.intake.archive_names import inner_name
+from malbox_tui.intake.leftovers import OwnFolder
 from malbox_tui.intake.spool import Spool, taken_out
 from malbox_tui.intake.unpacker_words import Done, Whole, refusal, shown
 from malbox_tui.intake.unpacking_process import Budget, OrderedMember, UnpackingProcess
@@ -45,12 +44,12 @@ class ConfinedUnpacker:
         """As `Unpacker.unpack`."""
         tried = tuple(dict.fromkeys((*passwords, *COMMON_PASSWORDS, *self._passwords)))
         try:
-            folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="malbox-unpacking-", dir=self._folder))
+            folder = await asyncio.to_thread(OwnFolder, self._folder)
         except OSError as exc:
             for found in _no_room((), exc):
                 yield found
             return
-        process = UnpackingProcess(self._walls, folder, tried)
+        process = UnpackingProcess(self._walls, folder.path, tried)
         try:
             async with aclosing(_Unpacking(process, self._limits).items(content, name)) as items:
                 async for item in items:
@@ -59,7 +58,7 @@ class ConfinedUnpacker:
             try:
                 await process.kill()
             finally:
-                await asyncio.to_thread(remove_tree, folder)
+                await asyncio.to_thread(folder.remove)
 
 
 @dataclass(frozen=True, slots=True)

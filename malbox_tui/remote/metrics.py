@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from malbox_tui.model.machine import MachineState
 from malbox_tui.model.overview import Overview
 from malbox_tui.model.task import FINAL_STATES, TaskState
+from malbox_tui.model.upkeep import Cause
 from malbox_tui.model.worker import WorkerState
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -46,8 +47,27 @@ def metrics_text(overview: Overview, version: str, streams: int) -> str:
             "Room on the disk under the data folder.",
             [] if overview.free_bytes is None else [({}, overview.free_bytes)],
         ),
+        _gauge("disk_floor_bytes", "Less free than this, and nothing is taken in.", [({}, overview.floor_bytes)]),
+        _gauge("disk_low", "1 while the disk has too little room for anything to be taken in.", [({}, bool(overview.low_disk))]),
+        *_kept(overview),
     )
     return "".join(line for family in families for line in family)
+
+
+def _kept(overview: Overview) -> Iterable[list[str]]:
+    """What the store held when it was counted last, and what was removed since the engine began."""
+    freed = overview.freed
+    yield _counter(
+        "samples_removed_total", "Samples that were removed.", [({"cause": c}, freed.samples.get(c, 0)) for c in Cause]
+    )
+    yield _counter("results_removed_total", "Tasks whose results went.", [({"cause": c}, freed.results.get(c, 0)) for c in Cause])
+    yield _counter("removed_bytes_total", "Room that was made.", [({}, freed.size_bytes)])
+    if (kept := overview.kept) is not None:
+        yield _gauge("samples", "Samples in the store.", [({}, kept.samples)])
+        yield _gauge("sample_bytes", "Their contents as they came.", [({}, kept.sample_bytes)])
+        yield _gauge("sample_kept_bytes", "What these take on disk.", [({}, kept.kept_bytes)])
+        yield _gauge("results", "Files of results.", [({}, kept.results)])
+        yield _gauge("result_bytes", "What these take on disk.", [({}, kept.result_bytes)])
 
 
 def _gauge(name: str, help: str, samples: Samples) -> list[str]:

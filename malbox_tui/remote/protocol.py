@@ -13,6 +13,8 @@
 | `/v1/results/read` | POST | `Reading` | the bytes |
 | `/v1/commands` | POST | `Order` | `CommandOutcome` |
 | `/v1/samples` | POST | name, origin, `SubmissionOptions` or a refusal as query parameters, the content as body | a `Receipt` |
+| `/v1/samples/{sha256}/content` | GET | `form` (zip, raw, cart) | its bytes; that they were given out is logged |
+| `/v1/store` | GET | | `StoreFigures` |
 | `/v1/actions` | GET | `before`, `limit` | `ActionPage` |
 | `/v1/intakes` | GET | `before`, `limit` | `IntakeList` |
 | `/v1/intakes/query` | POST | `LineQuery` | `IntakePage` |
@@ -55,8 +57,8 @@ MAX_READ_BYTES = 64 * 1024 * 1024
 
 
 class Health(msgspec.Struct, frozen=True, kw_only=True):
-    """Who serves. `status` is "ok", "troubled" while there are `troubles` (sentences that an operator has to see), or "stopping" while
-    the engine ends."""
+    """Who serves. `status` is "ok", "troubled" while there are `troubles` (sentences that an operator has to see), "low_disk" while
+    nothing is taken in for want of room, or "stopping" while the engine ends."""
 
     status: str
     engine_id: str

@@ -66,9 +66,9 @@ class Looking:
         troubles: tuple[str, ...] = ()
         with suppress(EngineStopped):
             overview = await counter.client.overview()
-            troubles = overview.troubles
+            troubles = (*((overview.low_disk,) if overview.low_disk else ()), *overview.troubles)
             if overview.stopping is None:
-                status = "troubled" if troubles else "ok"
+                status = "low_disk" if overview.low_disk else "troubled" if troubles else "ok"
         return in_json(
             Health(
                 status=status,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import tempfile
 from functools import partial
 from pathlib import Path
@@ -9,14 +10,23 @@ from pathlib import Path
 from malbox_tui.config.settings import Settings
 from malbox_tui.confine.probe import choose
 from malbox_tui.intake.archive_intake import ArchiveIntake
+from malbox_tui.intake.leftovers import remove_leftovers
 from malbox_tui.intake.unpacker import ConfinedUnpacker
 from malbox_tui.model.archive import ArchiveChoice, UnpackLimits
 from malbox_tui.ports import Intake, Unpacker
+
+log = logging.getLogger(__name__)
 
 
 def with_archives(settings: Settings, inner: Intake, choice: ArchiveChoice) -> Intake:
     """The `Intake` that opens the archives among the offers of `inner`, as `choice` says."""
     return ArchiveIntake(inner, partial(_open_unpacker, settings), choice)
+
+
+def clear_leftovers(now: float) -> None:
+    """Remove what a process that was killed while it unpacked left behind. Blocking."""
+    if count := remove_leftovers(Path(tempfile.gettempdir()), now):
+        log.info("removed %d folders of unpacking that was interrupted", count)
 
 
 async def _open_unpacker(settings: Settings) -> Unpacker:

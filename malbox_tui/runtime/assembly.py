@@ -31,7 +31,7 @@ from malbox_tui.plugins.entry_points import entry_point_folders
 from malbox_tui.plugins.registry import BUILTIN_FOLDER, find_guest_plugins
 from malbox_tui.plugins.runner import HostPluginRunner
 from malbox_tui.ports import Intake, LimitsStore, MachineBook, Machinery
-from malbox_tui.runtime.archives import with_archives
+from malbox_tui.runtime.archives import clear_leftovers, with_archives
 from malbox_tui.runtime.engine_thread import EngineThread
 from malbox_tui.runtime.machine_assembly import build_machinery
 from malbox_tui.runtime.watching import Watching
@@ -98,6 +98,7 @@ def start_engine(
     folders.create()
     lock = FolderLock(folders.root)
     lock.acquire(SystemClock().now())
+    clear_leftovers(SystemClock().now())
     thread = EngineThread(
         lambda: build_engine(settings, folders, limits=limits, book=book),
         lock.close,

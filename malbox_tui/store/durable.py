@@ -150,6 +150,14 @@ def _sync_file_systems(round_: Sequence[Durable]) -> bool:
     return bool(synced)
 
 
+def sync_file_system(folder: Path) -> None:
+    """Make durable all that was written to the file system that `folder` is on. Raises OSError."""
+    with _opened(folder, os.O_RDONLY | os.O_DIRECTORY) as descriptor:
+        if _libc.syncfs(descriptor) != 0:
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number), str(folder))
+
+
 @contextmanager
 def _opened(path: Path, flags: int) -> Iterator[int]:
     descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW)

@@ -198,6 +198,19 @@ class MalboxApp(App[ShutdownMode]):
         if isinstance(self.screen, SampleScreen):
             await self.orders.note_sample(self.screen.sha256)
 
+    async def action_purge_sample(self) -> None:
+        """Ask, then remove the content that is shown for good."""
+        if isinstance(self.screen, SampleScreen) and (found := self.screen.found) is not None:
+            shown = self.screen
+            await self.orders.purge_sample(found, lambda: self._leave(shown))
+
+    def _leave(self, gone: SampleScreen) -> None:
+        """Back from a content that is gone, over the task that led to it."""
+        if self.screen is gone:
+            self.pop_screen()
+            if isinstance(self.screen, TaskScreen):
+                self.pop_screen()
+
     async def action_tag_sample(self) -> None:
         """Give tags to the content that is shown, or take some away."""
         if isinstance(self.screen, SampleScreen):

@@ -45,6 +45,8 @@ class Notice:
 def notices(overview: Overview, now: float) -> list[Notice]:
     """What has to be said at this moment, the worst first."""
     found = [Notice("TROUBLE", "bad", trouble) for trouble in overview.troubles]
+    if overview.low_disk:
+        found.append(Notice("LOW DISK", "bad", overview.low_disk))
     if overview.stopping is not None:
         words = _STOPPING.get(overview.stopping, overview.stopping.replace("_", " "))
         found.append(Notice("STOPPING", "late", f"{words}{_what_runs(overview, now)}"))
@@ -113,5 +115,9 @@ def _paused(overview: Overview) -> str | None:
     if overview.paused is None:
         return None
     said = " ".join(overview.troubles).casefold()
-    reasons = [reason for reason in overview.paused.split("; ") if reason.casefold() not in said]
+    reasons = [
+        reason
+        for reason in overview.paused.split("; ")
+        if reason.casefold() not in said and not (overview.low_disk and reason.startswith("disk below"))
+    ]
     return "; ".join(reasons) or None

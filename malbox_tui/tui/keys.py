@@ -224,6 +224,14 @@ TASK_SCREEN: tuple[Key, ...] = (
 SAMPLE_SCREEN: tuple[Key, ...] = (
     Key("sample.back", "escape,backspace", "app.back", "esc", "back", "Back to where one came from"),
     Key("sample.note", "n", "app.note_sample", "n", "note", "Write a note of this content"),
+    Key(
+        "sample.purge",
+        "x",
+        "app.purge_sample",
+        "x",
+        "purge",
+        "Remove this content for good, with its tasks and all results (asks first)",
+    ),
     Key("sample.tag", "number_sign", "app.tag_sample", "#", "tag", "Give it a tag, or take one away (-tag)"),
 )
 """What works on the screen of one content, besides scrolling."""
@@ -300,6 +308,7 @@ YIELDING = (
     "screen.report",
     "app.cancel_task",
     "app.add_samples",
+    "app.purge_sample",
     "app.tag_sample",
     "app.note_sample",
 )
@@ -328,6 +337,7 @@ CHANGING_ACTIONS = frozenset(
         "edit_machine",
         "remove_machine",
         "note_sample",
+        "purge_sample",
         "tag_sample",
     }
 )

@@ -24,6 +24,7 @@ from malbox_tui.model.commands import (
     MarkSample,
     PausePool,
     ProbeMachines,
+    PurgeSample,
     RemoveMachines,
     ResizeGroup,
     ResumePool,
@@ -37,8 +38,8 @@ from malbox_tui.model.errors import MalboxError
 from malbox_tui.model.machine import MachineSpec, MachineView
 from malbox_tui.model.overview import GroupView, Overview, ProfileView
 from malbox_tui.model.profile import AUTO
-from malbox_tui.model.queries import TaskRecord
-from malbox_tui.model.sample import visible
+from malbox_tui.model.queries import TaskPage, TaskRecord
+from malbox_tui.model.sample import escape, visible
 from malbox_tui.model.task import OWNED_STATES, TaskState
 from malbox_tui.ports import Client
 from malbox_tui.tui.asked import Asked
@@ -49,7 +50,7 @@ from malbox_tui.tui.need_words import change_of, words_of
 from malbox_tui.tui.notices import say, say_text
 from malbox_tui.tui.screens.dialogs import Choice, Prompt, Question
 from malbox_tui.tui.screens.machine_form import NEW, Answered, MachineForm
-from malbox_tui.tui.text import joined_cells, plain, shown
+from malbox_tui.tui.text import counted, joined_cells, plain, shown
 
 
 class Orders:
@@ -104,6 +105,32 @@ class Orders:
 
         has = f"It has: {' '.join(map(visible, tags))}. " if tags else ""
         await self._app.push_screen(Prompt("Tags", f"{has}Words are given, those with a - before them taken away."), answered)
+
+    async def purge_sample(self, page: TaskPage, on_gone: Callable[[], None]) -> None:
+        """Ask, then remove a content with all that hangs on it; `page` has its latest tasks."""
+        sample = page.rows[0].sample
+        live = [row.task.id for row in page.rows if not row.task.state.is_final]
+        if live:
+            named = ", ".join(f"#{task_id}" for task_id in live[:8])
+            say(self._app, f"It can't be removed while tasks of it wait or run: {named}.", bad=True)
+            return
+        name = escape(sample.names[0].name) if sample.names else "without a name"
+        lines = [
+            Text.assemble("Sample ", shown(sample.sha256[:16], "bold"), ": ", shown(name)),
+            plain(f"{counted(page.total, 'task')}, all results, names, notes and tags go with it. That can't be undone."),
+        ]
+        choices = [Choice("Keep it", False), Choice("Remove it for good", True, harmful=True)]
+
+        def done(outcome: CommandOutcome) -> bool:
+            if outcome.done:
+                on_gone()
+            return False
+
+        def answered(yes: object) -> None:
+            if yes:
+                self._carry_out(PurgeSample(sha256=sample.sha256), answered=done)
+
+        await self._app.push_screen(Question("Remove this content for good?", lines, choices), answered)
 
     def change_priority(self, record: TaskRecord, step: int) -> None:
         """Raise or lower the priority of a waiting task."""

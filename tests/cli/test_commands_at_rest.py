@@ -130,7 +130,7 @@ def test_what_could_not_be_done_is_said_and_exits_one(malbox: CommandLine) -> No
 def test_a_pause_holds_over_engines_that_come_and_go_until_somebody_resumes(malbox: CommandLine) -> None:
     malbox.submit("a")
     assert malbox("pause").code == 0
-    assert malbox("stats").out.splitlines()[2].startswith("No task is taken: paused by ")
+    assert malbox("stats").out.splitlines()[-1].startswith("No task is taken: paused by ")
     assert malbox("stats", "--json").records[0]["paused"].startswith("paused by ")
     assert malbox("priority", 5, 1).code == 0
     refused = malbox("analyze", malbox.sample("b"))
@@ -223,9 +223,16 @@ def test_what_happened_is_told_in_its_order(malbox: CommandLine) -> None:
 def test_the_store_is_counted(malbox: CommandLine) -> None:
     malbox.submit("a", "b")
     malbox("cancel", 1)
-    assert malbox("stats").out == "Tasks: 1 pending, 1 canceled.\nNo engine is served here.\n"
+    first, samples, results, last = malbox("stats").out.splitlines()
+    assert (first, last) == ("Tasks: 1 pending, 1 canceled.", "No engine is served here.")
+    assert samples.startswith("Samples: 2, 2 B, on disk ")
+    assert results == "Results: 0 files, 0 B."
     (record,) = malbox("stats", "--json").records
     assert (record["tasks"]["pending"], record["paused"], record["engine"]) == (1, None, None)
+    store = record["store"]
+    assert (store["samples"], store["sample_bytes"], store["results"], store["removing"]) == (2, 2, 0, 0)
+    assert store["kept_bytes"] > 100
+    assert store["oldest_at"].endswith("Z")
 
 
 @pytest.mark.parametrize(

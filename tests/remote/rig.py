@@ -43,6 +43,8 @@ class ServerRig:
     folders: DataFolders
     thread: EngineThread
     connections: Callable[[], int]
+    free_bytes: list[int]
+    """How much of its disk is free."""
 
     @property
     def client(self) -> Client:
@@ -90,7 +92,7 @@ class Reporting(ScriptedRunner):
 FREE_BYTES = 12_345_678_901
 
 
-def engine_in(folders: DataFolders, runner: ScriptedRunner, settings: Settings) -> EngineThread:
+def engine_in(folders: DataFolders, runner: ScriptedRunner, settings: Settings, free_bytes: list[int]) -> EngineThread:
     """An engine that has started."""
 
     def build() -> Engine:
@@ -105,7 +107,7 @@ def engine_in(folders: DataFolders, runner: ScriptedRunner, settings: Settings) 
                 results=runner.results if isinstance(runner, Reporting) else FileResultStore(folders.results),
                 runner=runner,
                 wall=SystemClock(),
-                free_bytes=lambda: FREE_BYTES,
+                free_bytes=lambda: free_bytes[0],
                 upkeep=SqliteUpkeep(store, folders.store),
                 stockroom=FileStockroom(places_of(folders)),
             ),
@@ -131,12 +133,13 @@ async def served(
         general=GeneralSettings(min_workers=workers, max_workers=workers),
         intake=IntakeSettings(max_sample_bytes=MAX_SAMPLE_BYTES),
     )
-    thread = engine_in(folders, runner or ScriptedRunner(), settings)
+    free_bytes = [FREE_BYTES]
+    thread = engine_in(folders, runner or ScriptedRunner(), settings, free_bytes)
     try:
         what = Served(thread.client, "1.2.3", lambda: settings.intake.max_sample_bytes)
         with listening(folders.control_socket) as place:
             async with serving(what, place.listener, bounds=bounds) as server:
-                yield ServerRig(folders, thread, server.connections)
+                yield ServerRig(folders, thread, server.connections, free_bytes)
     finally:
         thread.stop(ShutdownMode.GIVE_BACK)
         await asyncio.to_thread(thread.join)

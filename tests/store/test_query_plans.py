@@ -32,6 +32,14 @@ WRITES = {
     "prune_lines": 0,
     "prune_intakes": 0,
     "counters": 0,
+    "states_of": 0,
+    "remove_tasks": 0,
+    "remove_names": 0,
+    "remove_sample": 0,
+    "remove_results": 0,
+    "keep_task_number": 0,
+    "close_removal": 0,
+    "holds": 0,
     "owned": 0,
 }
 """Statement → values in one of its rows; 0: it has no rows."""

@@ -37,6 +37,7 @@ def test_nothing_is_said_when_all_is_well() -> None:
     [
         ({"troubles": (FULL,)}, "TROUBLE", FULL),
         ({"paused": "paused by ana"}, "PAUSED", "paused by ana; no task is taken, what runs goes on"),
+        ({"paused": "disk below 1.0 GiB", "low_disk": "Only 9 MiB are free."}, "LOW DISK", "Only 9 MiB are free."),
         ({"stopping": "give_back"}, "STOPPING", "what runs is stopped, and kept for the next start"),
         ({"stopping": "something new"}, "STOPPING", "something new"),
         ({"isolation": "limits alone: bwrap is not installed"}, "WEAK ISOLATION", "limits alone: bwrap is not installed"),

@@ -11,14 +11,15 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from malbox_tui.model.commands import MarkSample
+from malbox_tui.model.commands import MarkSample, PurgeSample
 from malbox_tui.model.queries import TaskRecord
 from malbox_tui.model.sample import Note, Sample
 from malbox_tui.model.task import TaskState
 from malbox_tui.tui.app import MalboxApp
 from malbox_tui.tui.moment import Moment
 from malbox_tui.tui.sample_page import sample_lines
-from malbox_tui.tui.screens.dialogs import Prompt
+from malbox_tui.tui.screens.dashboard import Dashboard
+from malbox_tui.tui.screens.dialogs import Prompt, Question
 from malbox_tui.tui.screens.sample import SampleScreen
 from malbox_tui.tui.screens.task import TaskScreen
 from tests.reports.samples import EVIL
@@ -131,4 +132,34 @@ async def test_nothing_is_noted_when_nothing_was_written(key: str) -> None:
             await until(pilot, lambda: isinstance(pilot.app.screen, Prompt))
             await pilot.press(last)
             await until(pilot, lambda: isinstance(pilot.app.screen, SampleScreen))
+        assert client.commands == []
+
+
+@pytest.mark.slow
+async def test_a_content_is_removed_when_that_is_meant_and_its_pages_with_it() -> None:
+    ended = [record for record in three() if record.task.state.is_final]
+    client = ScriptedClient([*ended, TaskRecord(task(4, sha256=sha256_of(1)), marked_sample())], [worker(1)])
+    async with at_sample(client) as pilot:
+        for choice in ("escape", "enter"):
+            await pilot.press("x")
+            await until(pilot, lambda: isinstance(pilot.app.screen, Question))
+            assert "3 tasks, all results, names, notes and tags go with it" in assert_inert(pilot)
+            await pilot.press(choice)
+            await until(pilot, lambda: isinstance(pilot.app.screen, SampleScreen))
+        assert client.commands == [], "nothing is removed by a key that was pressed too often"
+        await pilot.press("x")
+        await until(pilot, lambda: isinstance(pilot.app.screen, Question))
+        await pilot.press("right")
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, Dashboard))
+        assert [command.action for command in client.commands] == [PurgeSample(sha256=sha256_of(1))]
+
+
+@pytest.mark.slow
+async def test_a_content_that_is_worked_on_is_not_removed() -> None:
+    client = ScriptedClient(three(), [worker(1)])
+    async with at_sample(client) as pilot:
+        await pilot.press("x")
+        await until(pilot, lambda: any("wait or run: #3" in said.message for said in pilot.app._notifications))
+        assert isinstance(pilot.app.screen, SampleScreen)
         assert client.commands == []

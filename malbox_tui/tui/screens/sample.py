@@ -40,6 +40,11 @@ class SampleScreen(Screen[None]):
         self._page = Static(id="sample-page")
 
     @property
+    def found(self) -> TaskPage | None:
+        """Its tasks, the latest ones, as they were seen last."""
+        return self._found if self._found is not None and self._found.rows else None
+
+    @property
     def tags(self) -> tuple[str, ...]:
         """Those that it had when it was seen last."""
         return self._found.rows[0].sample.tags if self._found is not None and self._found.rows else ()
