@@ -28,7 +28,7 @@ from malbox_tui.config.loading import Configuration
 from malbox_tui.config.settings import Settings
 from malbox_tui.model.archive import ArchiveChoice
 from malbox_tui.model.commands import ShutdownMode
-from malbox_tui.model.errors import ConfigError, EngineStopped
+from malbox_tui.model.errors import ConfigError, EngineStopped, MalboxError
 from malbox_tui.model.intake import IntakeLabel, Way, title_of
 from malbox_tui.model.submission import Offer, SubmissionOptions
 from malbox_tui.ports import Client, Intake
@@ -53,7 +53,8 @@ def analyze(
     """Analyse files and folders, and what earlier runs left over, until all is final.
 
     Exit code 0: all completed; 1: some failed, timed out, were canceled or could not be kept, or the run was interrupted; 2: wrong
-    usage, or nothing was accepted. Ctrl+C gives running attempts back, SIGTERM lets them finish; the next run goes on with the rest.
+    usage, nothing was accepted, or the pool is paused. Ctrl+C gives running attempts back, SIGTERM lets them finish; the next run goes
+    on with the rest.
 
     Parameters
     ----------
@@ -76,6 +77,7 @@ def analyze(
 
 
 def _usable(options: GlobalOptions) -> Configuration:
+    from malbox_tui.runtime import pause_of
     from malbox_tui.runtime.diagnosis import plugin_fault
 
     configuration = options.source.read()
@@ -86,6 +88,8 @@ def _usable(options: GlobalOptions) -> Configuration:
         raise ConfigError(options.source.shown, "general.max_workers", "with 0 no task is ever taken; give at least 1.")
     if (fault := plugin_fault(settings, options.folders, options.source)) is not None:
         raise fault
+    if (paused := pause_of(options.folders)) is not None:
+        raise MalboxError(f"No task would be taken: {paused}. `{options.command('resume')}` ends that.")
     return configuration
 
 
@@ -135,12 +139,14 @@ class Analysis:
                 self._wait_for_end(engine)
 
     def _with_engine(self, engine: EngineThread, progress: Progress, began_at: float) -> int:
+        from malbox_tui.runtime import PatientLoop
+
         reporter: Reporter = (
             JsonReporter(self._tally, progress, self._folders.results)
             if self._request.json
             else TableReporter(self._tally, progress)
         )
-        with asyncio.Runner() as runner:
+        with asyncio.Runner(loop_factory=PatientLoop) as runner:
             run = AnalysisRun(engine.client, self._tally, reporter)
             try:
                 all_final = runner.run(self._until_final(engine, run, progress, began_at))

@@ -176,7 +176,7 @@ class Console:
             goes_on = True
 
         try:
-            from malbox_tui.runtime import open_intake
+            from malbox_tui.runtime import PatientLoop, open_intake
             from malbox_tui.tui.console import Surroundings
             from malbox_tui.tui.stderr_guard import stderr_to
 
@@ -192,7 +192,7 @@ class Console:
                 wishes=self.wishes,
                 notes=configuration.notes,
             )
-            with stderr_to(self.options.folders.logs / STDERR_FILE), asyncio.Runner() as runner:
+            with stderr_to(self.options.folders.logs / STDERR_FILE), asyncio.Runner(loop_factory=PatientLoop) as runner:
                 broken = runner.run(run_app(surroundings, watchman))
         except BaseException as error:  # whatever it is: the screen has to be left, the tasks given back, and the person told
             log.error("the console can't go on", exc_info=error)

@@ -1,15 +1,17 @@
-"""`malbox-tui resize`, `pause`, `resume` and `drain`: what is done to a running engine; without one they exit with 2."""
+"""`malbox-tui resize`, `pause`, `resume` and `drain`: what is done to a pool. A pause holds until somebody resumes, also where no
+engine runs; for the others one is needed."""
 
 from __future__ import annotations
 
 import asyncio
+from contextlib import AbstractAsyncContextManager
 from typing import Annotated
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from malbox_tui.cli.command_records import outcome_record
-from malbox_tui.cli.engine_door import needed_engine
+from malbox_tui.cli.engine_door import Door, check_store, needed_engine, some_engine, usable_settings
 from malbox_tui.cli.options import FLAG, GlobalOptions, whole_number
 from malbox_tui.cli.output import write_line, write_record
 from malbox_tui.cli.text import sentence
@@ -53,29 +55,29 @@ def resize(
 
 
 def pause(*, json: Json = False, options: GlobalOptions | None = None) -> int:
-    """Take no more tasks; what runs goes on.
+    """Take no more tasks until `resume`, whatever is started anew meanwhile; what runs goes on.
 
-    Exit code 0: done; 2: no engine runs.
+    Exit code 0: done; 2: it can't be done.
 
     Parameters
     ----------
     json
         Print the answer as one JSON object.
     """
-    return order("pause", PausePool(), json, options)
+    return order("pause", PausePool(), json, options, at_rest=True)
 
 
 def resume(*, json: Json = False, options: GlobalOptions | None = None) -> int:
     """Take tasks again after `pause`.
 
-    Exit code 0: done; 2: no engine runs.
+    Exit code 0: done; 2: it can't be done.
 
     Parameters
     ----------
     json
         Print the answer as one JSON object.
     """
-    return order("resume", ResumePool(), json, options)
+    return order("resume", ResumePool(), json, options, at_rest=True)
 
 
 def drain(
@@ -98,13 +100,21 @@ def drain(
     return order("drain", Shutdown(mode=ShutdownMode.DRAIN, within_s=within), json, options)
 
 
-def order(name: str, action: Action, as_json: bool, options: GlobalOptions | None) -> int:
-    """Have a running engine carry an action out, print its answer, and return the exit code. Raises `NoEngine`."""
-    return asyncio.run(_order(name, action, as_json, options or GlobalOptions()))
+def order(name: str, action: Action, as_json: bool, options: GlobalOptions | None, *, at_rest: bool = False) -> int:
+    """Have an engine carry an action out, print its answer, and return the exit code. Raises `NoEngine`, unless it can do so
+    `at_rest`, too."""
+    chosen = options or GlobalOptions()
+    return asyncio.run(_order(name, action, as_json, _some_engine(chosen) if at_rest else needed_engine(chosen)))
 
 
-async def _order(name: str, action: Action, as_json: bool, options: GlobalOptions) -> int:
-    async with needed_engine(options) as door:
+def _some_engine(options: GlobalOptions) -> AbstractAsyncContextManager[Door]:
+    settings = usable_settings(options)
+    check_store(options.folders)  # one that isn't there is not to be made
+    return some_engine(options, settings)
+
+
+async def _order(name: str, action: Action, as_json: bool, engine: AbstractAsyncContextManager[Door]) -> int:
+    async with engine as door:
         outcome = await door.do(action)
     if as_json:
         write_record(outcome_record(name, outcome))

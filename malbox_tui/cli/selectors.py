@@ -132,6 +132,8 @@ async def chosen(read: Read, selectors: Sequence[Selector], filters: Filters, po
     for selector in selectors:
         found |= await _hit(read, selector, filters, possible)
     if not found:
+        if possible == frozenset(TaskState):
+            raise WrongSelection("There is no such task.")
         raise WrongSelection("No task that this could be done to is chosen; nothing was done.")
     is_named = all(isinstance(selector, Ids) and selector.is_named for selector in selectors) and bool(selectors)
     return Chosen(tuple(sorted(found)), is_named)

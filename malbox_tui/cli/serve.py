@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 
 from malbox_tui.cli.log_file import log_failed_threads
@@ -23,6 +22,7 @@ def serve(*, options: GlobalOptions | None = None) -> int:
     the socket, or another process holds the data folder, and is named).
     """
     from malbox_tui.cli.service import Service
+    from malbox_tui.runtime import run_patiently
 
     chosen = options or GlobalOptions()
     configuration = chosen.source.read()
@@ -33,4 +33,4 @@ def serve(*, options: GlobalOptions | None = None) -> int:
     log_failed_threads()
     for note in configuration.notes:
         tell(sentence(note))
-    return asyncio.run(Service(configuration.settings, chosen, Notifier.of(os.environ)).run())
+    return run_patiently(Service(configuration.settings, chosen, Notifier.of(os.environ)).run())

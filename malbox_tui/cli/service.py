@@ -33,7 +33,7 @@ from malbox_tui.model.commands import Command, ReloadPlugins, ShutdownMode
 from malbox_tui.model.errors import EngineStopped
 from malbox_tui.model.overview import Overview
 from malbox_tui.model.task import FINAL_STATES, TaskState
-from malbox_tui.runtime import EngineThread, login_name, start_engine
+from malbox_tui.runtime import EngineThread, login_name, pause_of, start_engine
 
 log = logging.getLogger(__name__)
 
@@ -94,6 +94,8 @@ class Service:
         place = shown_path(self._options.folders.control_socket)
         tell(f"Serving at {sentence(place)}.")
         log.info("serving at %s", place)
+        if (paused := pause_of(self._options.folders)) is not None:
+            self._say(f"No task is taken: {paused}. `{self._options.command('resume')}` ends that.")
         if self._asked is None:
             self._notifier.ready("Serving.")
         async with asyncio.TaskGroup() as beside:

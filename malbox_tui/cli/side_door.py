@@ -16,7 +16,7 @@ from malbox_tui.config.settings import Settings
 from malbox_tui.model.errors import EngineStopped, MalboxError
 from malbox_tui.model.overview import ConsoleView, Overview
 from malbox_tui.remote.presence import Presence
-from malbox_tui.runtime import EngineThread, SystemClock
+from malbox_tui.runtime import EngineThread, SystemClock, run_patiently
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ class SideDoor:
 
     def _live(self) -> None:
         try:
-            asyncio.run(self._serve())
+            run_patiently(self._serve())
         except Exception as error:
             cause = first_cause(error)
             log.warning("nobody can attach to this console's engine", exc_info=None if isinstance(cause, MalboxError) else cause)

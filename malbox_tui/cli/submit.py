@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 import time
@@ -54,6 +53,8 @@ def submit(
     json
         Print one JSON object a line, as things happen.
     """
+    from malbox_tui.runtime import run_patiently
+
     if not paths:
         raise MalboxError("Say what to submit: files, or folders.")
     if all(map(is_missing, paths)):
@@ -63,7 +64,7 @@ def submit(
     raw = tuple(map(os.fsencode, paths))
     work = _submit_and_wait if wait else _submit
     try:
-        return asyncio.run(work(raw, wishes or Wishes(), json, chosen, settings))
+        return run_patiently(work(raw, wishes or Wishes(), json, chosen, settings))
     except KeyboardInterrupt:
         tell(f"Interrupted: what was handed in until then stays; `{chosen.command('tasks')}` shows it.")
         return EXIT_NOT_ALL_COMPLETED

@@ -37,6 +37,8 @@ def tasks(
 ) -> int:
     """List tasks, the newest first.
 
+    Exit code 0: it is the list that was asked for, and may be empty; 2: there is none of what was chosen by id or SHA-256, or no store.
+
     Parameters
     ----------
     selectors
@@ -62,6 +64,8 @@ def task(
     options: GlobalOptions | None = None,
 ) -> int:
     """Show a task, or some: stages in numbers, how it ended, what each plugin found.
+
+    Exit code 0: all that was chosen is shown; 2: some of it isn't there.
 
     Parameters
     ----------
@@ -89,6 +93,7 @@ async def _list(folders: DataFolders, selectors: Sequence[Selector], where: Task
             counts = {state.value: count for state, count in (await reader.counts()).items()}
             gap = "\n" if shown else ""
             write_line(f"{gap}{shown} of {counted(total, 'task')} shown. In all: {tallied(counts) or 'none'}.")
+        await _check_named(read, selectors)
 
 
 async def _write_rows(folders: DataFolders, read: Read, where: TaskFilter, limit: int, as_json: bool) -> tuple[int, int]:
@@ -123,15 +128,24 @@ async def _show(folders: DataFolders, selectors: Sequence[Selector], as_json: bo
         for start in range(0, len(task_ids), MAX_ROWS):
             some = TaskFilter(task_ids=task_ids[start : start + MAX_ROWS])
             rows += (await read(TaskQuery(where=some, sort=TaskSort.OLDEST, limit=MAX_ROWS))).rows
-    found = {row.task.id for row in rows}
-    for row in rows:
-        if as_json:
-            write_record(task_record(row, folders.results))
-            continue
-        if row is not rows[0]:
-            write_line("")
-        for line in task_lines(row, folders.results):
-            write_line(line)
-    for selector in selectors:
-        if isinstance(selector, Ids) and selector.is_named and selector.first not in found:
-            raise UnknownTask(selector.first)
+        for row in rows:
+            if as_json:
+                write_record(task_record(row, folders.results))
+                continue
+            if row is not rows[0]:
+                write_line("")
+            for line in task_lines(row, folders.results):
+                write_line(line)
+        await _check_named(read, selectors)
+
+
+async def _check_named(read: Read, selectors: Sequence[Selector]) -> None:
+    """Raises `UnknownTask` for the first id that was given by itself and that no task has."""
+    named = tuple(dict.fromkeys(selector.first for selector in selectors if isinstance(selector, Ids) and selector.is_named))
+    for start in range(0, len(named), MAX_ROWS):
+        some = named[start : start + MAX_ROWS]
+        page = await read(TaskQuery(where=TaskFilter(task_ids=some), limit=MAX_ROWS))
+        known = {row.task.id for row in page.rows}
+        for task_id in some:
+            if task_id not in known:
+                raise UnknownTask(task_id)

@@ -13,19 +13,21 @@ from malbox_tui.cli.text import sentence
 
 REPEAT_S = 30.0
 
-_ENGINE = "malbox_tui.engine"
+_LOGGERS = ("malbox_tui.engine", "malbox_tui.runtime.patient_loop")
 
 
 @contextmanager
 def troubles_told(tell: Callable[[str], None], clock: Callable[[], float]) -> Iterator[None]:
     """While entered, `tell` gets a line, safe to print, for what the engine warns of. It is called in the engine's thread."""
     teller = _Teller(tell, clock)
-    logger = logging.getLogger(_ENGINE)
-    logger.addHandler(teller)
+    loggers = [logging.getLogger(name) for name in _LOGGERS]
+    for logger in loggers:
+        logger.addHandler(teller)
     try:
         yield
     finally:
-        logger.removeHandler(teller)
+        for logger in loggers:
+            logger.removeHandler(teller)
 
 
 class _Teller(logging.Handler):

@@ -16,6 +16,8 @@ _LIVE = re.compile(
     r"|workers\.[^.]+\.(min_workers|max_workers)"
     r"|machines\..+"
     r"|intake\.max_sample_bytes"
+    r"|machinery\.(start_timeout_s|probe_interval_s|max_attempts)"
+    r"|machinery\.(max_dropped_files|max_dropped_file_mb|max_dropped_mb|max_traffic_mb|max_memory_mb)"
     r"|analysis\.(timeout_s|critical_timeout_s|initializing_timeout_s|preparing_timeout_s|stopping_timeout_s|enforce_timeout)"
 )
 """The keys that a running engine can take over. A worker group stands under its name, and so does a machine."""
@@ -62,6 +64,7 @@ def with_live(before: Settings, after: Settings) -> Settings:
             for worker in before.workers
         ),
         machines=after.machines,
+        machinery=_taken("machinery", own, before.machinery, after.machinery),
         intake=_taken("intake", own, before.intake, after.intake),
         analysis=_taken("analysis", own, before.analysis, after.analysis),
     )

@@ -15,7 +15,7 @@ APP_NAME = "malbox-tui"
 
 @dataclass(frozen=True, slots=True)
 class DataFolders:
-    """The places of one data folder; `store`, `marks`, `config_file` and `control_socket` are files, the others folders.
+    """The places of one data folder; `store`, `marks`, `pause`, `config_file` and `control_socket` are files, the others folders.
 
     Scratch holds samples in plain form while they are analysed. It lies under the root, and not in a cache folder, so that
     the lock covers it too: an engine may empty it when it starts.
@@ -24,6 +24,7 @@ class DataFolders:
     root: Path
     store: Path
     marks: Path
+    pause: Path
     quarantine: Path
     results: Path
     plugins: Path
@@ -62,6 +63,7 @@ class DataFolders:
             root=root,
             store=root / "malbox.sqlite3",
             marks=root / "marks.json",
+            pause=root / "pause.json",
             quarantine=root / "quarantine",
             results=root / "results",
             plugins=root / "plugins",

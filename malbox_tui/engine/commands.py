@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 
 from malbox_tui.engine.action_log import ActionLog
+from malbox_tui.engine.attempt import Attempt
 from malbox_tui.engine.cancellation import CancelReason, CancelToken
-from malbox_tui.engine.executor import Attempt
 from malbox_tui.engine.lifecycle import Lifecycle
 from malbox_tui.engine.machine_pool import MachinePool
 from malbox_tui.engine.profiles import Profiles
@@ -53,7 +53,7 @@ from malbox_tui.model.errors import (
 )
 from malbox_tui.model.queries import TaskFilter, TaskQuery, TaskRecord
 from malbox_tui.model.task import EndedBy, RunOptions, TaskState, Trigger
-from malbox_tui.ports import Clock, LimitsStore, MachineBook, NewTask, Store
+from malbox_tui.ports import Clock, LimitsStore, MachineBook, NewTask, PauseBook, Store
 
 REMEMBERED_KEYS = 1000
 OPERATOR = "operator"
@@ -74,6 +74,7 @@ class CommandDesk:
         waiting: WaitingRoom,
         limits: LimitsStore | None,
         book: MachineBook | None,
+        pauses: PauseBook | None,
         attempts: Mapping[int, Attempt],
         tokens: Mapping[int, CancelToken],
         log: ActionLog,
@@ -89,6 +90,7 @@ class CommandDesk:
         self._waiting = waiting
         self._limits = limits
         self._book = book
+        self._pauses = pauses
         self._attempts = attempts
         self._tokens = tokens
         self._log = log
@@ -317,14 +319,28 @@ class CommandDesk:
         return _told(f"{message} Kept in {where}.")
 
     async def _pause(self, _action: PausePool, actor: str) -> CommandOutcome:
-        self._pool.hold(OPERATOR, f"paused by {actor}")
-        return CommandOutcome(done=True, message="Paused: no task is taken; what runs goes on.")
+        reason = f"paused by {actor}"
+        self._pool.hold(OPERATOR, reason)
+        unkept = await self._keep_pause(reason)
+        end = f" The next start takes tasks again: {unkept}" if unkept else ""
+        return CommandOutcome(done=True, message=f"Paused: no task is taken; what runs goes on.{end}")
 
     async def _resume(self, _action: ResumePool, _actor: str) -> CommandOutcome:
         self._pool.lift(OPERATOR)
+        unkept = await self._keep_pause(None)
+        end = f" The next start is paused again: {unkept}" if unkept else ""
         if (paused := self._pool.paused) is not None:
-            return CommandOutcome(done=True, message=f"Resumed, but no task is taken yet: {paused}.")
-        return CommandOutcome(done=True, message="Resumed.")
+            return CommandOutcome(done=True, message=f"Resumed, but no task is taken yet: {paused}.{end}")
+        return CommandOutcome(done=True, message=f"Resumed.{end}")
+
+    async def _keep_pause(self, reason: str | None) -> str:
+        """Why that can't be kept; empty: it is. What was asked for holds at once all the same."""
+        if self._pauses is not None:
+            try:
+                await self._pauses.keep(reason)
+            except StoreError as error:
+                return str(error)
+        return ""
 
     async def _read_plugins(self, _action: ReloadPlugins, _actor: str) -> CommandOutcome:
         try:

@@ -11,9 +11,10 @@ import logging
 from collections.abc import Callable, Mapping
 
 from malbox_tui.config.settings import AnalysisSettings
+from malbox_tui.engine.attempt import Attempt
 from malbox_tui.engine.attempt_time import AttemptTime
 from malbox_tui.engine.cancellation import CancelReason, CancelToken
-from malbox_tui.engine.executor import Attempt, Executor
+from malbox_tui.engine.executor import Executor
 from malbox_tui.engine.lifecycle import Lifecycle
 from malbox_tui.engine.machine_pool import MachinePool
 from malbox_tui.engine.recovery import Recovery

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from malbox_tui.engine.executor import Attempt
+from malbox_tui.engine.attempt import Attempt
 from malbox_tui.model.due import Due
 from malbox_tui.model.queries import TaskPage
 from malbox_tui.model.worker import WorkerView

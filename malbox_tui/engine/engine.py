@@ -19,9 +19,9 @@ from malbox_tui.engine.action_log import ActionLog
 from malbox_tui.engine.batch import Batch
 from malbox_tui.engine.cancellation import CancelReason, CancelToken
 from malbox_tui.engine.closing import close_all
-from malbox_tui.engine.commands import CommandDesk
+from malbox_tui.engine.commands import OPERATOR, CommandDesk
 from malbox_tui.engine.driver import Driver
-from malbox_tui.engine.executor import END_MARGIN_S, Executor, GuestSide, Stores
+from malbox_tui.engine.executor import Executor
 from malbox_tui.engine.intake_accounts import IntakeAccounts
 from malbox_tui.engine.leases import LeaseKeeper
 from malbox_tui.engine.lifecycle import Lifecycle
@@ -32,7 +32,9 @@ from malbox_tui.engine.plugin_roster import PluginRoster
 from malbox_tui.engine.profiles import Profiles
 from malbox_tui.engine.queue import TaskQueue
 from malbox_tui.engine.recovery import Recovery
+from malbox_tui.engine.running import END_MARGIN_S, GuestSide, Running
 from malbox_tui.engine.store_health import StoreHealth
+from malbox_tui.engine.stores import Stores
 from malbox_tui.engine.submission import SubmissionDesk
 from malbox_tui.engine.tracker import TaskTracker, was_cancelled
 from malbox_tui.engine.waiting import WaitingRoom
@@ -57,6 +59,7 @@ from malbox_tui.ports import (
     MachineBook,
     Machinery,
     MarkBook,
+    PauseBook,
     PendingEntry,
     PluginRunner,
     Quarantine,
@@ -89,6 +92,8 @@ class Adapters:
     """Where machines that were added, changed or removed are kept; None: they are for this run only."""
     marks: MarkBook | None = None
     """Where the marks in guests are kept for the next start; None: nowhere, and its first reverts are not proven."""
+    pauses: PauseBook | None = None
+    """Where a pause is kept for the next start; None: nowhere, and that one takes tasks."""
     actions: ActionBook | None = None
     """The log of actions, which the store keeps; None: it can't be read."""
     intakes: IntakeBook | None = None
@@ -137,8 +142,9 @@ class Engine:
         self._recovery = Recovery(adapters.store, self._lifecycle, adapters.results, self._health, settings.analysis.max_crashes)
         self._profiles = Profiles(settings, lambda requires: self._waiting.refusal(requires), lambda: self._roster.names)
         guests = GuestSide(adapters.guest_plugins, self.announce)
-        self._executor = Executor(stores, adapters.runner, self._machines, self._tracker, settings, guests, self._profiles)
-        self._roster = PluginRoster(adapters.runner, adapters.guest_plugins, settings, self._executor.follow)
+        self._running = Running(stores, adapters.runner, self._machines, settings, guests)
+        self._executor = Executor(stores, adapters.runner, self._machines, self._tracker, settings, self._running, self._profiles)
+        self._roster = PluginRoster(adapters.runner, adapters.guest_plugins, settings, self._running.follow)
         self._driver = Driver(
             lifecycle=self._lifecycle,
             executor=self._executor,
@@ -184,6 +190,7 @@ class Engine:
             waiting=self._waiting,
             limits=adapters.limits,
             book=adapters.book,
+            pauses=adapters.pauses,
             attempts=self._driver.attempts,
             tokens=self._tokens,
             log=self._actions,
@@ -217,11 +224,14 @@ class Engine:
             identity, recovered = opened
             if not self._at_rest:
                 self.announce(news.EngineStarted(recovered=recovered))
+                if self._pool.paused is not None:
+                    self.announce(news.PoolPaused(reason=self._pool.paused))
                 if self._stop_mode is not None:
                     self.announce(news.EngineStopping(mode=self._stop_mode))
             async with asyncio.TaskGroup() as services:
                 keeping = services.create_task(self._leases.run(), name="lease keeper")
                 watching = services.create_task(self._adapters.runner.watch(), name="watch over plugins")
+                looking = services.create_task(self._health.watch(), name="watch over the store")
                 log.info("engine %s epoch %d ready, %d tasks recovered", identity.engine_id, identity.epoch, recovered)
                 self._is_open = True
                 if not self._at_rest:
@@ -231,6 +241,7 @@ class Engine:
                 left = await self._end_work(self._cut)
                 keeping.cancel()
                 watching.cancel()
+                looking.cancel()
             return left
         finally:
             await self._close()
@@ -262,7 +273,8 @@ class Engine:
             self._stop_asked.set_result(None)
 
     def reload(self, settings: Settings) -> None:
-        """Go on with other limits of worker groups, other machines, other time limits of analyses and another limit of samples.
+        """Go on with other limits of worker groups and of runs in machines, other machines, other time limits of analyses and another
+        limit of samples.
 
         Everything else of `settings` has to be as it was. What is under way keeps the limits that it began with.
         """
@@ -273,6 +285,8 @@ class Engine:
         self._settings = settings
         self._submissions.reload(settings.intake.max_sample_bytes, settings.analysis)
         self._executor.reload(settings)
+        self._running.reload(settings)
+        self._machines.reload(settings.machinery)
         self._profiles.reload(settings)
         self._driver.reload(settings.analysis)
         for problem in self._machines.orders.follow(machines, _machines(settings), "the configuration"):
@@ -325,6 +339,7 @@ class Engine:
             isolation=self._adapters.runner.isolation,
             ended_per_minute=self._newsroom.throughput.per_minute(self._adapters.wall.now()),
             free_bytes=self._adapters.free_bytes(),
+            store_failing=self._health.problem is not None,
             troubles=(
                 *(() if self._health.problem is None else (f"The store takes nothing: {self._health.problem}",)),
                 *self._adapters.runner.troubles,
@@ -385,6 +400,8 @@ class Engine:
         recovered = await self._recovery.recover()
         self._queue.load(await adapters.store.pending())
         await self._machines.open()
+        if adapters.pauses is not None and (paused := await adapters.pauses.kept()) is not None:
+            self._pool.hold(OPERATOR, paused, is_news=False)
         return identity, recovered
 
     async def _end_work(self, cut: asyncio.Future[None]) -> list[int]:

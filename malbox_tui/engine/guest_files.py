@@ -1,4 +1,4 @@
-"""Files that a sample dropped or changed in the watched folders of its guest: found by comparing two lists, brought in within bounds.
+"""Files that a sample dropped or changed in the watched folders of its guest: found by comparing two looks, brought in within bounds.
 
 Their names are hostile: results have safe names of their own, and an index says what each was called in the guest.
 """
@@ -14,12 +14,14 @@ import msgspec
 from malbox_tui.engine.guest_bounds import GuestBounds
 from malbox_tui.engine.guest_shelf import Shelf, plain_text
 from malbox_tui.engine.guest_steps import Steps
+from malbox_tui.model.machine import MachineSpec
 from malbox_tui.model.report import ResultRef
-from malbox_tui.ports import GuestFile, GuestSession
+from malbox_tui.ports import GuestFile, GuestSession, GuestView
 
 MOST_LISTED = 4096
 """How many files of one folder are looked at."""
-LIST_S = 30.0
+KEEP_S = 30.0
+"""How long it may take to bring one in, or to keep the index."""
 
 INDEX_RESULT = "files"
 
@@ -47,45 +49,42 @@ class CollectedFile:
     result: ResultRef
 
 
+def watched_folders(machine: MachineSpec, session: GuestSession) -> Sequence[str]:
+    """Where a machine's guest is looked at for files, each folder once."""
+    return tuple(dict.fromkeys(machine.watch or (session.folder,)))
+
+
 class GuestFiles:
     """The watched folders of one guest during one run. `own`: paths of the guest, files or folders, that aren't the sample's doing."""
 
-    def __init__(self, folders: Sequence[str], bounds: GuestBounds, steps: Steps) -> None:
+    def __init__(self, bounds: GuestBounds, steps: Steps) -> None:
         self.own: set[str] = set()
         self.index: list[IndexEntry] = []
         self.collected: list[CollectedFile] = []
-        self._folders = tuple(dict.fromkeys(folders))
         self._bounds = bounds
         self._left_bytes, self._left_files = bounds.all_files_bytes, bounds.files
         self._steps = steps
         self._before: dict[str, GuestFile] | None = None
 
-    async def look(self, session: GuestSession) -> None:
-        """See what there is before the sample runs. Raises `GuestUnreachable`."""
-        self._before = await self._listed(session)
+    def begin(self, seen: GuestView) -> None:
+        """Take in what there is before the sample runs."""
+        self._before = self._by_path(seen)
 
-    async def collect(self, session: GuestSession, shelf: Shelf) -> None:
+    async def collect(self, seen: GuestView, session: GuestSession, shelf: Shelf) -> None:
         """Bring in what is new or another than before. Raises `GuestUnreachable`; what was brought in until then is kept."""
         if self._before is None:
             return
-        listed = await self._listed(session)
-        if listed is None:
-            return
-        now = {path: file for path, file in listed.items() if not self._is_own(path)}
+        now = {path: file for path, file in self._by_path(seen).items() if not self._is_own(path)}
         try:
             for file, change in _changes(self._before, now):
                 self.index.append(await self._brought_in(session, shelf, file, change))
         finally:
             if self.index:
-                await self._steps.try_to("keep the index of its files", _kept(shelf, self.index), LIST_S)
+                await self._steps.try_to("keep the index of its files", shelf.keep_json(INDEX_RESULT, self.index), KEEP_S)
 
-    async def _listed(self, session: GuestSession) -> dict[str, GuestFile] | None:
-        """By path; None when that could not be had."""
+    def _by_path(self, seen: GuestView) -> dict[str, GuestFile]:
         found: dict[str, GuestFile] = {}
-        for folder in self._folders:
-            files = await self._steps.try_to(f"list its folder {folder}", session.list(folder, MOST_LISTED), LIST_S)
-            if files is None:
-                return None
+        for folder, files in seen.files.items():
             if len(files) >= MOST_LISTED:
                 self._steps.note(f"could not look at more than {MOST_LISTED} files of its folder {folder}")
             found |= {file.path: file for file in files}
@@ -104,7 +103,7 @@ class GuestFiles:
         name = f"dropped-{len(self.index) + 1:04}{_extension(file.path)}"
         bound = min(self._bounds.file_bytes, self._left_bytes)
         pulling = shelf.pull(session, file.path, name, bound)
-        pulled, problem = await self._steps.attempt(f"read its file {entry.path}", pulling, LIST_S)
+        pulled, problem = await self._steps.attempt(f"read its file {entry.path}", pulling, KEEP_S)
         if pulled is None:
             return msgspec.structs.replace(entry, missing=problem)
         reference, is_whole = pulled
@@ -120,10 +119,6 @@ def _changes(before: Mapping[str, GuestFile], now: Mapping[str, GuestFile]) -> I
     """New files first, then changed ones, each by path."""
     yield from ((file, "dropped") for path, file in sorted(now.items()) if path not in before)
     yield from ((file, "changed") for path, file in sorted(now.items()) if path in before and before[path] != file)
-
-
-async def _kept(shelf: Shelf, index: list[IndexEntry]) -> ResultRef:
-    return shelf.keep_json(INDEX_RESULT, index)
 
 
 def _extension(path: str) -> str:

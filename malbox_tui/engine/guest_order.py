@@ -13,7 +13,7 @@ from malbox_tui.model.launch import Launch
 from malbox_tui.model.machine import MachineSpec
 from malbox_tui.model.report import PluginRun, ResultRef
 from malbox_tui.model.task import RunOptions
-from malbox_tui.ports import GuestPlugin, GuestSession, PluginJob
+from malbox_tui.ports import GuestPlugin, GuestSession, GuestView, PluginJob
 
 ASK_S = 30.0
 """How long the machine or its guest may take for a thing that takes a moment."""
@@ -37,7 +37,8 @@ class GuestTimes:
 class GuestOrder:
     """What is to be run, where, and how. `watches`: the guest is watched for the whole time, also when the sample has ended before.
 
-    `tell` is told news, `on_picture` of each picture of the screen that was kept.
+    `seen` is what was there when the machine was proven clean; None: it is yet to be looked at. `tell` is told news, `on_picture` of
+    each picture of the screen that was kept.
     """
 
     machine: MachineSpec
@@ -50,6 +51,7 @@ class GuestOrder:
     plugins: Sequence[GuestPlugin]
     tell: Callable[[EventBody], None]
     on_picture: Callable[[ResultRef], None]
+    seen: GuestView | None = None
 
 
 @dataclass(frozen=True, slots=True)

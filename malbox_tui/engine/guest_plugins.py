@@ -99,7 +99,7 @@ class _Companion:
         await self._steps.try_to("end it", program.kill(), END_S)
         ended = await self._steps.try_to("see how it ended", program.wait(MAX_LOG_BYTES), END_S)
         if ended is not None and ended.output:
-            self._keep_log(ended.output)
+            await self._keep_log(ended.output)
         await self._collect(session)
         if ended is not None and ended.end is GuestEnd.EXITED and ended.code != 0:
             self.conclude(PluginStatus.FAILED, f"it ended with exit status {ended.code}")
@@ -139,9 +139,9 @@ class _Companion:
                 self._steps.note(f"only the first {plugin.max_result_bytes} bytes of its result {name} are kept")
             self._tell(PluginResultAvailable(task_id=self._job.task_id, plugin=plugin.name, result_name=name))
 
-    def _keep_log(self, output: bytes) -> None:
+    async def _keep_log(self, output: bytes) -> None:
         try:
-            self._shelf.keep(LOG_RESULT, output, "bytes")
+            await self._shelf.keep(LOG_RESULT, output, "bytes")
         except StoreError as error:
             self._steps.note(f"could not keep its log: {error}")
 

@@ -24,7 +24,7 @@ from malbox_tui.engine import clock
 from malbox_tui.engine.cancellation import CancelReason, CancelToken, Interrupted
 from malbox_tui.engine.guest_bounds import GuestBounds
 from malbox_tui.engine.guest_end import MAX_OUTPUT_BYTES, RunEnd, broken, end_before_start, end_of, end_of_watch
-from malbox_tui.engine.guest_files import GuestFiles
+from malbox_tui.engine.guest_files import MOST_LISTED, GuestFiles, watched_folders
 from malbox_tui.engine.guest_order import ASK_S, GuestFindings, GuestOrder, GuestTimes
 from malbox_tui.engine.guest_plugins import GuestPlugins
 from malbox_tui.engine.guest_report import MEMORY_RESULT, NETWORK_RESULT, ProcessFacts, Seen, report_of
@@ -40,7 +40,7 @@ from malbox_tui.ports import (
     GuestEnd,
     GuestProcess,
     GuestProgram,
-    GuestSession,
+    GuestView,
     MachineCapture,
     ResultStore,
 )
@@ -68,7 +68,7 @@ class GuestRun:
         self._steps = Steps(order.machine.name)
         self._shelf = Shelf(results, order.job, GUEST_RUN)
         self._screen = Screen(order.hands, self._shelf, self._steps, self._tell_picture)
-        self._files = GuestFiles(order.machine.watch or (order.session.folder,), bounds, self._steps)
+        self._files = GuestFiles(bounds, self._steps)
         self._plugins = GuestPlugins(order.plugins, order.machine.platform, order.job, results, order.tell)
         self._processes = ProcessFacts()
         self._capture: MachineCapture | None = None
@@ -97,9 +97,9 @@ class GuestRun:
             return await self._give_up(told or task.reason)
         await self._collect(task)
         if task.reason in _AT_ONCE:
-            return self._findings(PluginStatus.COMPLETED if self._has_ended else PluginStatus.CANCELED)
+            return await self._findings(PluginStatus.COMPLETED if self._has_ended else PluginStatus.CANCELED)
         self.is_over = True
-        return self._findings(self._status(told))
+        return await self._findings(self._status(told))
 
     # --- while it runs -----------------------------------------------------------------------------------------------------------
 
@@ -133,15 +133,15 @@ class GuestRun:
         """Raises what keeps the sample from being begun."""
         order, session = self._order, self._order.session
         self.doing = "the sample was being brought into its guest"
-        _, _, _, path = await together(
+        _, _, path = await together(
             self._record(),
-            self._files.look(session),
-            self._start_plugins(session),
+            self._start_plugins(),
             session.push(sample, order.launch.name, executable=True),
         )
         argv = order.launch.argv(path, order.options.arguments)
         self._started = plain_text(" ".join(argv), TEXT_CHARACTERS)
-        self._files.own |= {path, *self._plugins.own}
+        named = f"{session.folder.rstrip(self._separator)}{self._separator}{order.launch.name}"
+        self._files.own |= {path, named, *self._plugins.own}
         self.doing = "the sample was being started"
         self._program = await session.start(argv)
         self._end = RunEnd()
@@ -151,11 +151,19 @@ class GuestRun:
         capture = self._order.hands.capture(self._shelf.place_for(NETWORK_RESULT))
         self._capture = await self._steps.try_to("record its network traffic", capture, ASK_S)
 
-    async def _start_plugins(self, session: GuestSession) -> None:
-        """And see then which processes there are."""
-        await self._plugins.start(session, self._separator)
-        before = await self._steps.try_to("list the processes of its guest", session.processes(), ASK_S)
-        self._processes = ProcessFacts(before=None if before is None else tuple(map(_told_process, before)))
+    async def _start_plugins(self) -> None:
+        """And see then what there is in the guest."""
+        order = self._order
+        await self._plugins.start(order.session, self._separator)
+        seen = await self._look() if order.seen is None or order.plugins else order.seen
+        if seen is not None:
+            self._files.begin(seen)
+            self._processes = ProcessFacts(before=tuple(map(_told_process, seen.processes)))
+
+    async def _look(self) -> GuestView | None:
+        session = self._order.session
+        looking = session.look(watched_folders(self._order.machine, session), MOST_LISTED)
+        return await self._steps.try_to("look at the files and processes of its guest", looking, ASK_S)
 
     async def _follow(self) -> None:
         """Until there is nothing more to wait for."""
@@ -182,7 +190,7 @@ class GuestRun:
         if self._capture is not None:
             await self._within(GOODBYE_S, self._end_capture(GOODBYE_S))
         self._plugins.leave(PluginStatus.CANCELED, f"stopped: {reason}")
-        return self._findings(PluginStatus.COMPLETED if self._has_ended else PluginStatus.CANCELED)
+        return await self._findings(PluginStatus.COMPLETED if self._has_ended else PluginStatus.CANCELED)
 
     async def _collect(self, task: CancelToken) -> None:
         """What can be had, each part within a time of its own; a cancel ends all of it at once."""
@@ -207,20 +215,25 @@ class GuestRun:
 
     async def _collect_all(self) -> None:
         end = self._end or RunEnd()
-        collecting_s = self._times.collecting_s
-        if end.down is None:
-            await self._screen.look()
+        if end.down is not None:
             if self._order.options.memory_dump:
-                await self._dump_memory()
+                self._steps.note("could not dump its memory: its machine was off")
         elif self._order.options.memory_dump:
-            self._steps.note("could not dump its memory: its machine was off")
-        if end.has_guest and not await self._within(collecting_s, self._collect_from_guest()):
-            self._steps.note(f"not all of it was collected within {collecting_s:g} s")
+            await self._screen.look()
+            await self._dump_memory()
+            await self._collect_from(end)
+        else:
+            await together(self._screen.look(), self._collect_from(end))
         if self._capture is not None:
             await self._end_capture(ASK_S)
             taking = self._shelf.take_in(NETWORK_RESULT, self._bounds.traffic_bytes)
             if await self._steps.try_to("keep its network traffic", taking, ASK_S) is False:
                 self._steps.note(f"only the first {self._bounds.traffic_bytes} bytes of its traffic are kept")
+
+    async def _collect_from(self, end: RunEnd) -> None:
+        collecting_s = self._times.collecting_s
+        if end.has_guest and not await self._within(collecting_s, self._collect_from_guest()):
+            self._steps.note(f"not all of it was collected within {collecting_s:g} s")
 
     async def _collect_from_guest(self) -> None:
         """A guest that answers no more is asked for nothing else."""
@@ -229,22 +242,22 @@ class GuestRun:
             if self._program is not None and not self._has_ended:
                 output = await self._steps.try_to("read its output", self._program.output(MAX_OUTPUT_BYTES + 1), ASK_S)
                 self._output = (output or b"")[:MAX_OUTPUT_BYTES], len(output or b"") <= MAX_OUTPUT_BYTES
-            await together(self._list_processes(session), self._collect_files(session))
+            if (seen := await self._look()) is not None:
+                await self._keep_processes(seen)
+            await self._plugins.end(session)
+            if seen is not None:
+                await self._files.collect(seen, session, self._shelf)
         except GuestUnreachable as error:
             self._steps.note(f"not all of it was collected: {error.problem}")
 
-    async def _collect_files(self, session: GuestSession) -> None:
-        await self._plugins.end(session)
-        await self._files.collect(session, self._shelf)
-
-    async def _list_processes(self, session: GuestSession) -> None:
-        after = await self._steps.try_to("list the processes of its guest", session.processes(), ASK_S)
-        if after is None:
-            return
-        found, before = tuple(map(_told_process, after)), self._processes.before
-        new = () if before is None else tuple(process for process in found if process not in set(before))
+    async def _keep_processes(self, seen: GuestView) -> None:
+        found, before = tuple(map(_told_process, seen.processes)), self._processes.before
+        known = set(before or ())
+        new = () if before is None else tuple(process for process in found if process not in known)
         self._processes = ProcessFacts(before, found, new)
-        await self._steps.try_to("keep the processes of its guest", self._kept(PROCESSES_RESULT, self._processes), ASK_S)
+        await self._steps.try_to(
+            "keep the processes of its guest", self._shelf.keep_json(PROCESSES_RESULT, self._processes), ASK_S
+        )
 
     async def _dump_memory(self) -> None:
         async def dump() -> bool:
@@ -280,9 +293,6 @@ class GuestRun:
             return False
         return True
 
-    async def _kept(self, name: str, value: object) -> ResultRef:
-        return self._shelf.keep_json(name, value)
-
     # --- the account -------------------------------------------------------------------------------------------------------------
 
     def _status(self, told: CancelReason | None) -> PluginStatus:
@@ -292,12 +302,12 @@ class GuestRun:
             return PluginStatus.COMPLETED
         return PluginStatus.TIMED_OUT if told is CancelReason.TIMEOUT else PluginStatus.CANCELED
 
-    def _findings(self, status: PluginStatus) -> GuestFindings:
+    async def _findings(self, status: PluginStatus) -> GuestFindings:
         end = self._end or RunEnd()
         how = self._how(status)
         if status is not PluginStatus.CANCELED:
             try:
-                self._keep_account(end, how)
+                await self._keep_account(end, how)
             except StoreError as error:
                 # What the plugins on this side found is not to be lost with it.
                 status, how = PluginStatus.FAILED, f"What it did could not be kept: {error}"
@@ -325,7 +335,7 @@ class GuestRun:
             return f"It was stopped while {self.doing}."
         return f"Its time was over while {self.doing}." if self._end is None else str(self._end)
 
-    def _keep_account(self, end: RunEnd, how: str) -> None:
+    async def _keep_account(self, end: RunEnd, how: str) -> None:
         output, is_whole = self._output if end.exit is None else (end.exit.output[:MAX_OUTPUT_BYTES], end.exit.is_whole)
         text = as_text(output)
         told = RunRecord(
@@ -336,7 +346,7 @@ class GuestRun:
             started=self._started,
             notes=tuple(dict.fromkeys(self._steps.notes)),
         )
-        self._shelf.keep_json(RUN_RESULT, told)
+        await self._shelf.keep_json(RUN_RESULT, told)
         seen = Seen(
             how=how,
             started=self._started,
@@ -348,7 +358,7 @@ class GuestRun:
             notes=told.notes,
         )
         report = report_of(seen, PluginIdentity(GUEST_RUN, VERSION, "Run in the guest"), self._shelf.kept)
-        self._shelf.keep_json(REPORT_RESULT, report)
+        await self._shelf.keep_json(REPORT_RESULT, report)
 
 
 class RunRecord(msgspec.Struct, frozen=True):

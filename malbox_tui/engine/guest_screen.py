@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable
 
 from malbox_tui.engine import clock
-from malbox_tui.engine.guest_shelf import Shelf
+from malbox_tui.engine.guest_shelf import Shelf, in_pieces
 from malbox_tui.engine.guest_steps import Steps
 from malbox_tui.engine.hypervisor import MachineHands
 from malbox_tui.model.errors import GuestUnreachable, MachineUnable
@@ -43,11 +43,11 @@ class Screen:
         return self._count
 
     async def watch(self) -> None:
-        """Take pictures until this is cancelled, or there is no use in more."""
+        """Take pictures until this is cancelled, or there is no use in more; the first after a while, when there may be something."""
         wait_s = FIRST_WAIT_S
         while self._is_worth_it():
-            wait_s = FIRST_WAIT_S if await self.look() else min(2 * wait_s, LONGEST_WAIT_S)
             await clock.sleep(wait_s)
+            wait_s = FIRST_WAIT_S if await self.look() else min(2 * wait_s, LONGEST_WAIT_S)
 
     async def look(self) -> bool:
         """Take one picture; whether it was one that the run had not seen yet, and was kept.
@@ -66,8 +66,12 @@ class Screen:
                 self._steps.note(problem)
             return False
         self._failures = 0
-        digest = hashlib.sha256(picture.content).digest()
-        if digest in self._seen or len(picture.content) > MOST_PICTURE_BYTES:
+        if len(picture.content) > MOST_PICTURE_BYTES:
+            return False
+        sum_of_it = hashlib.sha256()
+        await in_pieces(picture.content, sum_of_it.update)
+        digest = sum_of_it.digest()
+        if digest in self._seen:
             return False
         self._seen.add(digest)
         return await self._steps.try_to("keep a picture of its screen", self._keep(picture), PICTURE_S) or False
@@ -85,5 +89,5 @@ class Screen:
     async def _keep(self, picture: Picture) -> bool:
         self._count += 1
         name = f"screenshot-{self._count:03}.{_EXTENSIONS.get(picture.mime, 'bin')}"
-        self._on_picture(self._shelf.keep(name, picture.content, "file"))
+        self._on_picture(await self._shelf.keep(name, picture.content, "file"))
         return True

@@ -8,10 +8,14 @@ from typing import TypeVar
 
 import msgspec
 
+from malbox_tui.engine import clock
 from malbox_tui.model.report import ResultRef
 from malbox_tui.ports import GuestSession, PluginJob, ResultStore, ResultWriter
 
 T = TypeVar("T")
+
+PIECE_BYTES = 256 * 1024
+"""What is written or hashed at once; others have their turn after each piece."""
 
 
 class Shelf:
@@ -32,24 +36,21 @@ class Shelf:
         """Whether there is a result of this name."""
         return name in self._kept
 
-    def keep(self, name: str, content: bytes, format: str) -> ResultRef:
-        """Keep a small content."""
-        writer = self._begin(name, format)
-        try:
-            writer.write(content)
-            reference = writer.commit()
-        except BaseException:
-            writer.abort()
-            raise
-        return self._put(reference)
+    async def keep(self, name: str, content: bytes, format: str) -> ResultRef:
+        """Keep a content."""
 
-    def keep_json(self, name: str, value: object) -> ResultRef:
-        """Keep a small value."""
-        return self.keep(name, msgspec.json.encode(value), "json")
+        async def write_all(write: Callable[[bytes], None]) -> None:
+            await in_pieces(content, write)
+
+        return (await self._streamed(name, format, write_all))[0]
+
+    async def keep_json(self, name: str, value: object) -> ResultRef:
+        """Keep a value."""
+        return await self.keep(name, msgspec.json.encode(value), "json")
 
     async def pull(self, session: GuestSession, path: str, name: str, max_bytes: int) -> tuple[ResultRef, bool]:
         """Bring the first `max_bytes` of a guest's file in; and whether that was all. Raises what the conversation does."""
-        return await self._streamed(name, lambda write: session.pull(path, write, max_bytes))
+        return await self._streamed(name, "file", lambda write: session.pull(path, write, max_bytes))
 
     def place_for(self, name: str) -> Path:
         """Where a hypervisor may write a file for `take_in`."""
@@ -61,8 +62,10 @@ class Shelf:
         self._put(reference)
         return is_whole
 
-    async def _streamed(self, name: str, source: Callable[[Callable[[bytes], None]], Awaitable[T]]) -> tuple[ResultRef, T]:
-        writer = self._begin(name, "file")
+    async def _streamed(
+        self, name: str, format: str, source: Callable[[Callable[[bytes], None]], Awaitable[T]]
+    ) -> tuple[ResultRef, T]:
+        writer = self._begin(name, format)
         try:
             answer = await source(writer.write)
             reference = writer.commit()
@@ -77,6 +80,14 @@ class Shelf:
     def _put(self, reference: ResultRef) -> ResultRef:
         self._kept[reference.name] = reference
         return reference
+
+
+async def in_pieces(content: bytes, take: Callable[[bytes], object]) -> None:
+    """Hand a content to `take`, `PIECE_BYTES` at a time."""
+    take(content[:PIECE_BYTES])
+    for at in range(PIECE_BYTES, len(content), PIECE_BYTES):
+        await clock.sleep(0)
+        take(content[at : at + PIECE_BYTES])
 
 
 def plain_text(text: str, max_characters: int) -> str:

@@ -10,8 +10,8 @@ import logging
 from collections.abc import Callable, Collection, Mapping
 
 from malbox_tui.engine import clock
+from malbox_tui.engine.attempt import Attempt
 from malbox_tui.engine.cancellation import CancelReason
-from malbox_tui.engine.executor import Attempt
 from malbox_tui.engine.recovery import Recovery
 from malbox_tui.engine.store_health import StoreHealth
 from malbox_tui.model.errors import LeaseLost, StoreError

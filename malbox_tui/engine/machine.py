@@ -22,7 +22,7 @@ from malbox_tui.model.machine import (
     next_machine_state,
 )
 from malbox_tui.model.report import ResultRef
-from malbox_tui.ports import GuestMark, GuestSession
+from malbox_tui.ports import GuestMark, GuestSession, GuestView
 
 MOMENTS_KEPT = 20
 """How many changes of its state a machine remembers."""
@@ -39,6 +39,8 @@ class MachineLease:
     """The machine was touched for the task, so it has to be made clean."""
     ended: bool = False
     """Given back; doing so again does nothing."""
+    seen: GuestView | None = None
+    """What was in its guest when it was proven clean; None: nobody could look, or it was not started yet."""
     is_unable: bool = False
     """The machine can't do what the task's worker group asks of it, which is no failure of the machine."""
 
@@ -79,6 +81,8 @@ class Machine:
         """Why its hypervisor can't bound what it sends and reads; None: nothing speaks against it."""
         self.session: GuestSession | None = None
         """The conversation in which it was proven clean, for the task that comes next."""
+        self.seen: GuestView | None = None
+        """What was in its guest at the beginning of that conversation; None: nobody could look."""
         self.clean_at: float | None = None
         """When it was last proven clean, on the loop's clock; None: something may have touched it since."""
         self.served_at = 0.0

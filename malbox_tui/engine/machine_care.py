@@ -4,8 +4,8 @@ Every call to a hypervisor or a guest has a time limit here, so none can hold a 
 its care runs. At most `max_starting` machines start or revert at once: more of them at a time are slower, not faster.
 
 1. *Proven clean*: a guest that was reverted is marked with traces; after the next revert they have to be gone. Marks are kept for the
-   engine's next start before anything of a task gets into a guest. The task that comes soon goes on with the conversation of the
-   proof, and has nothing to wait for.
+   engine's next start before anything of a task gets into a guest. What is there then is looked at, to be compared with what a task
+   leaves. The task that comes soon goes on with the conversation of the proof, and has nothing to wait for.
 2. What the hypervisor doesn't know as it is configured may be somebody else's: it is asked about a machine before it is first touched.
 """
 
@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 from malbox_tui.config.settings import MachinerySettings
 from malbox_tui.engine import clock
 from malbox_tui.engine.goodbye import say_goodbye
+from malbox_tui.engine.guest_files import MOST_LISTED, watched_folders
 from malbox_tui.engine.machine import Machine
 from malbox_tui.engine.machine_fit import must_be_bound, network_bound
 from malbox_tui.engine.tracker import TaskTracker, was_cancelled
@@ -33,7 +34,7 @@ from malbox_tui.model.errors import (
 )
 from malbox_tui.model.limits import ResourceLimits
 from malbox_tui.model.machine import MachineTrigger, Throttle
-from malbox_tui.ports import Clock, GuestChannel, GuestSession, MachineProvider, Machinery, MarkBook
+from malbox_tui.ports import Clock, GuestChannel, GuestSession, GuestView, MachineProvider, Machinery, MarkBook
 
 log = logging.getLogger(__name__)
 
@@ -69,6 +70,10 @@ class MachineCare:
         self._wall = wall
         self._starting = asyncio.Semaphore(settings.max_starting)
         self._closed = False
+
+    def reload(self, settings: MachinerySettings) -> None:
+        """From now on these times hold; as many machines as before start at once."""
+        self._settings = settings
 
     async def open(self) -> None:
         """Get the hypervisors ready."""
@@ -217,6 +222,13 @@ class MachineCare:
                 f"If malbox-tui dies, the next revert can't be proven: the mark in its guest could not be kept ({error})."
             )
 
+    async def _look(self, machine: Machine, session: GuestSession) -> GuestView | None:
+        """None: it can't be had now; the task looks once more, and says so when it can't either."""
+        try:
+            return await session.look(watched_folders(machine.spec, session), MOST_LISTED)
+        except GuestRefused:
+            return None
+
     async def _bind(self, machine: Machine, limits: ResourceLimits) -> None:
         """Hold the machine to what its task's worker group and its own configuration allow."""
         kbps = network_bound(machine.spec, limits)
@@ -242,6 +254,7 @@ class MachineCare:
         if machine.mark is not None:
             await _or_closed(session, self._look_for_traces(machine, session))
         await _or_closed(session, self._mark(machine, session))
+        machine.seen = await _or_closed(session, self._look(machine, session))
         return session
 
     async def _hang_up(self, machine: Machine) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+from malbox_tui.config.settings import MachinerySettings
 from malbox_tui.engine import clock
 from malbox_tui.engine.hypervisor import MachineHands
 from malbox_tui.engine.machine import Machine, MachineLease
@@ -72,6 +73,10 @@ class MachinePool:
             elif not self._care.is_over:
                 machine.move(MachineTrigger.QUARANTINE, machine.fault)
 
+    def reload(self, settings: MachinerySettings) -> None:
+        """From now on these times hold for what is done to machines."""
+        self._care.reload(settings)
+
     def let_be(self) -> None:
         """Make no machine clean any more: the engine ends, and `close` switches them off."""
         self._care.let_be()
@@ -120,6 +125,7 @@ class MachinePool:
         except MachineUnable:
             lease.is_unable = True
             raise
+        lease.seen, machine.seen = machine.seen, None
         machine.move(MachineTrigger.STARTED)
         return session
 

@@ -20,6 +20,8 @@ RETRY_S = 1.0
 """How long to wait before a store that failed is tried again."""
 MAX_RETRY_S = 15.0
 """The wait doubles, up to this, when the store fails again as soon as it is used: a disk with room for a note, and for nothing else."""
+CHECK_EVERY_S = 5.0
+"""How often it is looked whether a store that nobody writes to is still there."""
 PROVEN_S = 60.0
 """A store that has worked for so long works."""
 
@@ -66,6 +68,16 @@ class StoreHealth:
             self._works = asyncio.get_running_loop().create_future()
             self._tracker.spawn(self._try_until_it_works(), name="store trial")
             self._on_change()
+
+    async def watch(self) -> None:
+        """Look after the store for ever, also while nothing is written; ends by cancellation."""
+        while True:
+            await clock.sleep(CHECK_EVERY_S)
+            if self._problem is None:
+                try:
+                    await self._store.check()
+                except StoreError as error:
+                    self.failed(error)
 
     def let_be(self) -> None:
         """Begin no trial any more: the engine ends."""

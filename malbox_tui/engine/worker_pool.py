@@ -148,11 +148,12 @@ class WorkerPool:
             self.balance()
         return f"{name}: min {low}, max {high}"
 
-    def hold(self, cause: str, reason: str) -> None:
+    def hold(self, cause: str, reason: str, *, is_news: bool = True) -> None:
         """Take no more tasks, for `reason`, until the same `cause` is lifted; what runs goes on."""
         if self._holds.get(cause) != reason:
             self._holds[cause] = reason
-            self._announce(news.PoolPaused(reason=self.paused or reason))
+            if is_news:
+                self._announce(news.PoolPaused(reason=self.paused or reason))
 
     def lift(self, cause: str) -> None:
         """This cause keeps no task from being taken any more."""

@@ -7,7 +7,7 @@ as words of its own. What hostile names could forge is kept apart by a word that
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from malbox_tui.guest.system import PATH_BYTES, Argv, Birth, ProcessFacts, number, process_facts
@@ -37,28 +37,37 @@ exit "$code"
 """The place for the status is written before: on a disk that the program has filled, it can still be overwritten."""
 
 _LIST = r"""
-{ find "$2" -xdev -type f ! -name "$3*" -exec stat -c "$3 %s %Y %n" {} + 2>/dev/null | head -n "$4"; } >"$1"
+told=$1 word=$2 limit=$3; shift 3
+for folder; do
+  printf '%s:\n' "$word"
+  find "$folder" -xdev -type f ! -name "$word*" -exec stat -c "$word %s %Y %n" {} + 2>/dev/null | head -n "$limit"
+done >"$told"
 """
 
 _PROCESSES = r"""
-told=$1 between=$1.x limit=$3 count=0 stats= commands=
-printf '\n%s\n' "$2" >"$between"
-for process in /proc/[0-9]*; do
-  stats="$stats
-$between
-$process/stat"
-  commands="$commands
-$between
-$process/cmdline"
-  count=$((count + 1)); [ "$count" -ge "$limit" ] && break
-done
-IFS='
-'
-set -f
-printf '%s\n' "$count" >"$told"
-exec cat $stats $commands >>"$told" 2>/dev/null
+told=$1 word=$2 limit=$3
+printf '\n%s\n' "$word" >"$told.x"
+exec 3<"$told.x"
+cd /proc
+set -- [0-9]*
+if [ "$#" -gt "$limit" ]; then
+  few= count=0
+  for process; do few="$few $process" count=$((count + 1)); [ "$count" -ge "$limit" ] && break; done
+  set -- $few
+fi
+printf '%s ' "$@" >"$told"
+printf '\n' >>"$told"
+exec cat $(printf '%s/stat\n' "$@"; printf 'self/fd/3\n%s/cmdline\n' "$@") "$told.x" >>"$told" 2>/dev/null
 """
-"""First how many there are and all that is short, then the command lines, so that a long one hides no process."""
+"""First which there are and all that is short, then the command lines, so that a long one hides no process."""
+
+_LOOK = rf"""
+told=$1 word=$2 limit=$3 most=$4; shift 4
+set -- "$told.files" "$word" "$limit" "$@"
+{_LIST}
+set -- "${{told%.files}}" "$word" "$most"
+{_PROCESSES}
+"""
 
 _KILL = 'kill -9 "$@" 2>/dev/null; exit 0'
 
@@ -71,6 +80,9 @@ while :; do sleep 3600; done
 _LOOK_FOR = r"""
 { if [ -e "$2" ] || [ -L "$2" ]; then echo there; else echo gone; fi; cat /proc/[0-9]*/cmdline 2>/dev/null; } >"$1"
 """
+
+_STAT = re.compile(rb"\d{1,10} \(.{0,256}?\) [A-Za-z](?: -?\d{1,20}){40,60}\n", re.DOTALL)
+"""A line of proc(5), `/proc/PID/stat`. A name may have anything in it, but not so many numbers: it has 64 bytes at most."""
 
 _ZOMBIE_STATES = frozenset({b"Z", b"X", b"x"})
 _COMMAND_CHARS = 4096
@@ -110,17 +122,13 @@ class Linux:
         """As `GuestSystem.signal_of`, as shells tell it: 128 and the signal."""
         return code - 128 if code - 128 in _SIGNALS else None
 
-    def allow(self, path: str) -> Argv | None:
-        """As `GuestSystem.allow`."""
-        return _script('exec chmod 755 "$1"', path)
-
     def kill(self, pids: Iterable[int]) -> Argv:
         """As `GuestSystem.kill`."""
         return _script(_KILL, *map(str, pids))
 
     def list(self, told: str, folder: str, base: str, limit: int) -> Argv:
         """As `GuestSystem.list`. Other file systems that are mounted below are left out: /proc would be one."""
-        return _script(_LIST, told, folder, _word(base), str(limit))
+        return _script(_LIST, told, _word(base), str(limit), folder)
 
     def files(self, left: bytes, base: str, limit: int) -> Sequence[GuestFile]:
         """As `GuestSystem.files`. What of a path is no UTF-8 is kept as by `os.fsdecode`."""
@@ -138,6 +146,16 @@ class Linux:
             for match, end in zip(found[:limit], ends, strict=False)
         ]
 
+    def look(self, told: str, folders: Sequence[str], base: str, limit: int, most_processes: int) -> Argv:
+        """As `GuestSystem.look`."""
+        return _script(_LOOK, told, _word(base), str(limit), str(most_processes), *folders)
+
+    def listed(self, left: bytes, base: str, folders: int, limit: int) -> Sequence[Sequence[GuestFile]]:
+        """As `GuestSystem.listed`."""
+        _before, *parts = re.split(rb"(?m)^" + re.escape(_word(base)).encode() + rb":\n", left, maxsplit=folders)
+        parts += [b""] * (folders - len(parts))
+        return [self.files(part, base, limit) for part in parts]
+
     def processes(self, told: str, base: str, limit: int) -> Argv:
         """As `GuestSystem.processes`."""
         return _script(_PROCESSES, told, _word(base), str(limit))
@@ -145,12 +163,12 @@ class Linux:
     def facts(self, left: bytes, base: str, limit: int) -> Sequence[ProcessFacts]:
         """As `GuestSystem.facts`. Those that have ended and are waited for by nobody don't run."""
         word = _word(base).encode()
-        count, *records = left.split(b"\n" + word + b"\n", 2 * limit)
-        many = max(0, min(number(count.strip()) or 0, limit))
-        stats, commands = records[:many], records[many:]
-        commands += [b""] * (len(stats) - len(commands))
-        told = (_facts_of(stat, command) for stat, command in zip(stats, commands, strict=False) if word not in command)
-        return [facts for facts in told if facts is not None]
+        short, *commands = left.split(b"\n" + word + b"\n", limit + 1)
+        pids, _line, stats = short.partition(b"\n")
+        command_of = dict(zip(pids.split(), commands, strict=False))
+        told = ((stat, command_of.get(stat.partition(b" ")[0], b"")) for stat in islice(_stats(stats), limit))
+        found = (_facts_of(stat, command) for stat, command in told if word not in command)
+        return [facts for facts in found if facts is not None]
 
     def set_clock(self, told: str, at: float) -> Argv:
         """As `GuestSystem.set_clock`."""
@@ -179,6 +197,14 @@ def _script(text: str, *parameters: str) -> Argv:
     return (_SHELL, "-c", text, "sh", *parameters)
 
 
+def _stats(left: bytes) -> Iterator[bytes]:
+    """One after the other, until something else follows."""
+    at = 0
+    while found := _STAT.match(left, at):
+        yield found[0]
+        at = found.end()
+
+
 def _word(base: str) -> str:
     return base.rpartition("/")[2]
 
@@ -193,7 +219,7 @@ def _facts_of(stat: bytes, command: bytes) -> ProcessFacts | None:
     process, parent, session, began = (number(word) for word in (pid, fields[1], fields[3], fields[19]))
     if process is None or parent is None or session is None or began is None:
         return None
-    arguments = command.rstrip(b"\0").replace(b"\0", b" ")[:_COMMAND_CHARS]
+    arguments = command[:_COMMAND_CHARS].rstrip(b"\0").replace(b"\0", b" ")
     return process_facts(
         Birth(process, began),
         parent,

@@ -13,17 +13,19 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from itertools import count
 from pathlib import Path
+from typing import TypeVar
 
 from malbox_tui.guest.agent import Agent
 from malbox_tui.guest.pause import patience, pause
 from malbox_tui.guest.program import NOBODY, QgaProgram, Surroundings
 from malbox_tui.guest.system import Argv, GuestSystem, ProcessFacts
-from malbox_tui.guest.transfer import copy, once_more, read, read_into
+from malbox_tui.guest.transfer import TRIES, copy, once_more, read, read_into
 from malbox_tui.model.errors import GuestLineLost, GuestRefused, GuestUnreachable, MachineError
 from malbox_tui.model.machine import MachineSpec, PowerState
-from malbox_tui.ports import GuestEnd, GuestFile, GuestMark, GuestProcess, GuestProgram
+from malbox_tui.ports import GuestEnd, GuestFile, GuestMark, GuestProcess, GuestProgram, GuestView
 
 NEEDED = (
     "guest-exec",
@@ -46,6 +48,12 @@ _BOOT_BYTES = 256
 _CLOCK_SLACK_S = 2.0
 _MARK_S = 10.0
 
+_TIMES = 64
+"""How often the word stands in its file: each time that it is read takes one of them, and no request to go back to the first."""
+_SMALL_BYTES = 64 * 1024
+
+T = TypeVar("T")
+
 PowerOf = Callable[[MachineSpec], Awaitable[PowerState]]
 
 
@@ -67,7 +75,7 @@ class QgaSession:
         self._word = secrets.token_hex(16).encode()
         self._handle: int | None = None
         self._meeting = asyncio.Lock()
-        """The word is read by one at a time: all of them move the same place in the file."""
+        """The word is read by one at a time: each moves the place in the file on."""
         self._boot = b""
         self._numbers = count(1)
         self._to_be_executable: list[str] = []
@@ -95,16 +103,12 @@ class QgaSession:
         await self._agent.ping()
 
     async def push(self, source: Path, name: str, *, executable: bool = False) -> str:
-        """As `GuestSession.push`. That it is made executable is not waited for, but seen to once more when the next program starts:
-        to wait would take longer than most files."""
+        """As `GuestSession.push`. It is made executable when the next program starts: one command less for the guest."""
         if name in ("", ".", "..") or any(character in name for character in "/\\\0"):
             raise ValueError(f"{name!r} is not a plain file name")
         await self._meet()
-        path = self._system.join(self._folder, name)
-        with await asyncio.to_thread(source.open, "rb") as content:
-            await copy(self._agent, content, path)
-        if executable and (argv := self._system.allow(path)) is not None:
-            await once_more(lambda: self._agent.start(argv))
+        path = await self._brought_in(source, name)
+        if executable:
             self._to_be_executable.append(path)
         return path
 
@@ -130,12 +134,21 @@ class QgaSession:
         """As `GuestSession.list`."""
         await self._meet()
         left = await self._said(lambda told: self._system.list(told, folder, self._base, limit))
-        return self._system.files(left, self._base, limit)
+        return await _off_loop(partial(self._system.files, left, self._base, limit), left)
 
     async def processes(self) -> Sequence[GuestProcess]:
         """As `GuestSession.processes`, without those that run for this conversation alone."""
         await self._meet()
         return [facts.process for facts in await self.facts()]
+
+    async def look(self, folders: Sequence[str], limit: int) -> GuestView:
+        """As `GuestSession.look`."""
+        await self._meet()
+        system, base = self._system, self._base
+        processes, files = await self._all_said(lambda told: system.look(told, folders, base, limit, PROCESSES), ".files")
+        listed = await _off_loop(partial(system.listed, files, base, len(folders), limit), files)
+        running = await _off_loop(partial(system.facts, processes, base, PROCESSES), processes)
+        return GuestView(dict(zip(folders, listed, strict=True)), [facts.process for facts in running])
 
     async def set_clock(self, at: float) -> None:
         """As `GuestSession.set_clock`. Raises `GuestRefused` when the guest has another time afterwards."""
@@ -169,7 +182,7 @@ class QgaSession:
     async def facts(self) -> Sequence[ProcessFacts]:
         """All processes but those that run for this conversation alone."""
         left = await self._said(lambda told: self._system.processes(told, self._base, PROCESSES))
-        return self._system.facts(left, self._base, PROCESSES)
+        return await _off_loop(partial(self._system.facts, left, self._base, PROCESSES), left)
 
     async def regain(self) -> GuestEnd | None:
         """After the guest didn't answer, or didn't know what it was asked about: None when it can be asked again, as long as its
@@ -199,6 +212,21 @@ class QgaSession:
             await pause(seconds)
         raise AssertionError("patience has no end")
 
+    async def _brought_in(self, source: Path, name: str) -> str:
+        """The path of a copy. Where the way to the guest was lost under it, the agent may have the file open still, and what is open
+        for writing can't be run: then it is put there once more, under a name of the conversation's own that ends as `name` does."""
+        path = self._system.join(self._folder, name)
+        for tries_left in reversed(range(TRIES)):
+            try:
+                with await asyncio.to_thread(source.open, "rb") as content:
+                    await copy(self._agent, content, path)
+                return path
+            except GuestLineLost:
+                if not tries_left:
+                    raise
+                path = f"{self._told()}-{name}"
+        raise AssertionError("the last try returns or raises")
+
     async def _power_now(self) -> PowerState | None:
         """None: the hypervisor can't say."""
         try:
@@ -225,8 +253,12 @@ class QgaSession:
             return False
 
     async def _word_in(self, handle: int) -> bytes:
-        await self._agent.seek(handle, 0)
-        return (await self._agent.read(handle, len(self._word)))[0]
+        """Read on in the file: at its end one begins anew."""
+        found = (await self._agent.read(handle, len(self._word)))[0]
+        if not found:
+            await self._agent.seek(handle, 0)
+            found = (await self._agent.read(handle, len(self._word)))[0]
+        return found
 
     async def _recognise(self) -> None:
         """Meet the guest again after it, or its agent, may have started anew. Raises `ConversationOver` when it was reverted."""
@@ -234,7 +266,7 @@ class QgaSession:
         if boot == self._boot and self._handle is not None:
             if await self._knows_word(self._handle):
                 return
-            if await self._left(self._base) != self._word:
+            if not (await self._left(self._base)).startswith(self._word):
                 raise ConversationOver(
                     self._machine.name, "its guest was reverted, or lost what was kept there for the conversation"
                 )
@@ -246,7 +278,7 @@ class QgaSession:
 
     async def _leave_word(self) -> None:
         handle = await self._agent.open(self._base, "w+b")
-        await self._agent.write(handle, self._word)
+        await self._agent.write(handle, self._word * _TIMES)
         await self._agent.seek(handle, 0)
         self._handle = handle
 
@@ -285,8 +317,12 @@ class QgaSession:
     async def _said(self, saying: Callable[[str], Argv]) -> bytes:
         """What a command leaves in the file whose name `saying` is given. Raises `GuestRefused` when it takes too long, or leaves
         nothing."""
+        return (await self._all_said(saying))[0]
 
-        async def said() -> bytes:
+    async def _all_said(self, saying: Callable[[str], Argv], *endings: str) -> Sequence[bytes]:
+        """As `_said`, and what it leaves in the files of that name with `endings`."""
+
+        async def said() -> Sequence[bytes]:
             told = self._told()
             process = await self._agent.start(saying(told))
             try:
@@ -294,7 +330,7 @@ class QgaSession:
                     await self._ended(process)
             except TimeoutError:
                 raise self._agent.refused(f"it doesn't do within {COMMAND_S:g} s what takes a moment") from None
-            return (await self._read(told, _LEFT_BYTES))[0]
+            return [(await self._read(f"{told}{ending}", _LEFT_BYTES))[0] for ending in ("", *endings)]
 
         return await once_more(said)
 
@@ -331,3 +367,8 @@ class QgaSession:
 
     async def _read(self, path: str, max_bytes: int) -> tuple[bytes, bool]:
         return await read(self._agent, path, max_bytes)
+
+
+async def _off_loop(reading: Callable[[], T], left: bytes) -> T:
+    """What `reading` makes of what a command left: in a thread when that is much, as a hostile guest may leave."""
+    return reading() if len(left) <= _SMALL_BYTES else await asyncio.to_thread(reading)

@@ -56,8 +56,9 @@ class GuestSystem(Protocol):
         ...
 
     def run(self, base: str, folder: str, to_be_executable: Sequence[str], argv: Argv) -> Argv:
-        """Run `argv` in `folder` and wait for its end: its process is left in `base`.pid, its output in the files `outputs` gives, its
-        exit status in `base`.code; and the command's own exit status is that one. Once for each `base`: a second one does nothing."""
+        """Make files executable, run `argv` in `folder` and wait for its end: its process is left in `base`.pid, its output in the
+        files `outputs` gives, its exit status in `base`.code; and the command's own exit status is that one. Once for each `base`: a
+        second one does nothing."""
         ...
 
     def outputs(self, base: str) -> Sequence[str]:
@@ -70,10 +71,6 @@ class GuestSystem(Protocol):
 
     def signal_of(self, code: int) -> int | None:
         """The signal that killed a program of which `code` is left; None: it exited with it."""
-        ...
-
-    def allow(self, path: str) -> Argv | None:
-        """Make a file executable; None: each is."""
         ...
 
     def kill(self, pids: Iterable[int]) -> Argv:
@@ -94,6 +91,14 @@ class GuestSystem(Protocol):
 
     def facts(self, left: bytes, base: str, limit: int) -> Sequence[ProcessFacts]:
         """What `processes` told, at most `limit`, but for those that are there because of `base`."""
+        ...
+
+    def look(self, told: str, folders: Sequence[str], base: str, limit: int, most_processes: int) -> Argv:
+        """Tell what `processes` does, and in the file `told`.files of the files in each of `folders`."""
+        ...
+
+    def listed(self, left: bytes, base: str, folders: int, limit: int) -> Sequence[Sequence[GuestFile]]:
+        """What `look` left in `told`.files: the files of each folder, at most `limit`."""
         ...
 
     def set_clock(self, told: str, at: float) -> Argv:

@@ -13,6 +13,7 @@ quote has a meaning. Names come back as base64 of UTF-8, so that none can forge 
 from __future__ import annotations
 
 import binascii
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
@@ -40,18 +41,20 @@ exit $code
 """
 
 _LIST = """
-$out=[IO.StreamWriter]::new({told});$n=0;
-$left=[Collections.Stack]::new();$left.Push({folder});
+$out=[IO.StreamWriter]::new({told});
+foreach($folder in @({folders})){{
+$out.WriteLine(":");$n=0;
+$left=[Collections.Stack]::new();$left.Push($folder);
 while($left.Count -and $n -lt {limit}){{
 foreach($f in Get-ChildItem -LiteralPath $left.Pop() -Force){{
 if($f.Attributes.HasFlag([IO.FileAttributes]::ReparsePoint) -or $f.Name.StartsWith({word})){{continue}};
 if($f.PSIsContainer){{$left.Push($f.FullName);continue}};
 if($n++ -ge {limit}){{break}};
 $out.WriteLine("$($f.Length) $(([DateTimeOffset]$f.LastWriteTimeUtc).ToUnixTimeSeconds()) " `
- +[Convert]::ToBase64String([Text.Encoding]::UTF8.GetBytes($f.FullName)))}}}};
+ +[Convert]::ToBase64String([Text.Encoding]::UTF8.GetBytes($f.FullName)))}}}}}};
 $out.Close()
 """
-"""Links are reparse points: they are not followed."""
+"""Links are reparse points: they are not followed. A colon stands before the files of each folder."""
 
 _PROCESSES = """
 $out=[IO.StreamWriter]::new({told});$n=0;
@@ -64,6 +67,8 @@ $out.WriteLine("$($p.ProcessId) $($p.ParentProcessId) $($t-$t%10000) " `
  +[Convert]::ToBase64String([Text.Encoding]::UTF8.GetBytes($c)))}};
 $out.Close()
 """
+
+_LOOK = f"{_LIST.replace('{told}', '{files}').replace('{limit}', '{most}').rstrip()};{_PROCESSES}"
 
 _BOOT = """
 [IO.File]::WriteAllText({told},(Get-ItemProperty -LiteralPath {key} -Name BootId).BootId)
@@ -140,10 +145,6 @@ class Windows:
         """As `GuestSystem.signal_of`: there are none."""
         return None
 
-    def allow(self, path: str) -> Argv | None:
-        """As `GuestSystem.allow`."""
-        return None
-
     def kill(self, pids: Iterable[int]) -> Argv:
         """As `GuestSystem.kill`."""
         victims = islice(pids, _KILLED_AT_ONCE)
@@ -151,12 +152,30 @@ class Windows:
 
     def list(self, told: str, folder: str, base: str, limit: int) -> Argv:
         """As `GuestSystem.list`."""
-        return _script(_LIST, told=quoted(told), folder=quoted(folder), word=quoted(_word(base)), limit=str(int(limit)))
+        return _script(_LIST, told=quoted(told), folders=quoted(folder), word=quoted(_word(base)), limit=str(int(limit)))
 
     def files(self, left: bytes, base: str, limit: int) -> Sequence[GuestFile]:
         """As `GuestSystem.files`."""
         told = (_file(*words) for words in islice(_lines(left, 3), limit))
         return [file for file in told if file is not None]
+
+    def look(self, told: str, folders: Sequence[str], base: str, limit: int, most_processes: int) -> Argv:
+        """As `GuestSystem.look`."""
+        return _script(
+            _LOOK,
+            told=quoted(told),
+            files=quoted(f"{told}.files"),
+            folders=",".join(map(quoted, folders)),
+            word=quoted(_word(base)),
+            most=str(int(limit)),
+            limit=str(int(most_processes)),
+        )
+
+    def listed(self, left: bytes, base: str, folders: int, limit: int) -> Sequence[Sequence[GuestFile]]:
+        """As `GuestSystem.listed`."""
+        _before, *parts = re.split(rb"(?m)^:\r?\n", left.removeprefix(b"\xef\xbb\xbf"), maxsplit=folders)
+        parts += [b""] * (folders - len(parts))
+        return [self.files(part, base, limit) for part in parts]
 
     def processes(self, told: str, base: str, limit: int) -> Argv:
         """As `GuestSystem.processes`."""

@@ -44,7 +44,8 @@ class ConsoleView(msgspec.Struct, frozen=True, kw_only=True):
 class Overview(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that is small: counts, groups, workers, machines. `clock` is the engine's time; `position` the last event it includes.
 
-    `paused` is why no task is taken; None when tasks are. `troubles` are what an operator has to know while it lasts, a sentence each.
+    `paused` is why no task is taken; None when tasks are. `troubles` are what an operator has to know while it lasts, a sentence each;
+    `store_failing` says that one of them is a store that takes nothing.
     `ended_per_minute` counts the tasks that ended in each of the latest minutes, the current one last. `free_bytes` is the room left
     on the disk under the data folder; None: not known. `consoles` are those that follow a served engine, the asker included.
     `watches` are the folders that are watched, in the order of the configuration.
@@ -62,5 +63,6 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     ended_per_minute: tuple[int, ...] = ()
     free_bytes: int | None = None
     troubles: tuple[str, ...] = ()
+    store_failing: bool = False
     consoles: tuple[ConsoleView, ...] = ()
     watches: tuple[WatchView, ...] = ()

@@ -4,7 +4,7 @@ its contract suite (`tests/contracts/`). They stand in this package, so that all
 Every call may raise `MalboxError`s; which, is said at the call. Cancelling a call leaves what is said there, else nothing.
 """
 
-from malbox_tui.ports.books import ActionBook, IntakeBook, LimitsStore, MachineBook, MarkBook
+from malbox_tui.ports.books import ActionBook, IntakeBook, LimitsStore, MachineBook, MarkBook, PauseBook
 from malbox_tui.ports.clock import Clock
 from malbox_tui.ports.doors import Attachment, Away, Client
 from malbox_tui.ports.intake import ArchiveMember, Dropped, Intake, Unpacker
@@ -19,6 +19,7 @@ from malbox_tui.ports.machines import (
     GuestProcess,
     GuestProgram,
     GuestSession,
+    GuestView,
     MachineCapture,
     MachineProvider,
     Machinery,
@@ -59,6 +60,7 @@ __all__ = [
     "GuestProcess",
     "GuestProgram",
     "GuestSession",
+    "GuestView",
     "Intake",
     "IntakeBook",
     "LimitsStore",
@@ -68,6 +70,7 @@ __all__ = [
     "Machinery",
     "MarkBook",
     "NewTask",
+    "PauseBook",
     "PendingEntry",
     "PluginBench",
     "PluginInfo",

@@ -1,4 +1,4 @@
-"""What is changed while the engine runs and outlives it: limits, machines, marks, who did what, and what came in."""
+"""What is changed while the engine runs and outlives it: limits, machines, marks, a pause, who did what, and what came in."""
 
 from __future__ import annotations
 
@@ -55,6 +55,18 @@ class MarkBook(Protocol):
 
     async def keep(self, machine: MachineSpec, mark: GuestMark) -> None:
         """Keep a mark in place of the one before. Raises `StoreError`, with the one before kept."""
+        ...
+
+
+class PauseBook(Protocol):
+    """Keeps that an operator paused the pool, until somebody resumes it: also over the end of the engine, however it ends."""
+
+    async def kept(self) -> str | None:
+        """Why the pool is paused, for a person; None: it isn't."""
+        ...
+
+    async def keep(self, reason: str | None) -> None:
+        """Keep this in place of what was kept. Of two calls the later one counts. Raises `StoreError`, with nothing changed."""
         ...
 
 

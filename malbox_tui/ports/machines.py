@@ -141,6 +141,14 @@ class GuestProcess:
 
 
 @dataclass(frozen=True, slots=True)
+class GuestView:
+    """What there is in a guest at one time: the files of folders, by folder, and what runs."""
+
+    files: Mapping[str, Sequence[GuestFile]]
+    processes: Sequence[GuestProcess]
+
+
+@dataclass(frozen=True, slots=True)
 class GuestMark:
     """Traces that were left in a guest: a file on its disk and a process, which a revert takes away."""
 
@@ -164,7 +172,8 @@ class GuestSession(Protocol):
         ...
 
     async def push(self, source: Path, name: str, *, executable: bool = False) -> str:
-        """Copy a file into the guest's `folder` under the plain name `name`, replacing what is there; returns its path there."""
+        """Copy a file into the guest's `folder` under the plain name `name`, replacing what is there, or, when that can't be had, under
+        another that ends with it; returns its path there. `executable`: from the next `start` of this conversation on it may be run."""
         ...
 
     async def start(self, argv: Sequence[str]) -> GuestProgram:
@@ -182,6 +191,10 @@ class GuestSession(Protocol):
 
     async def processes(self) -> Sequence[GuestProcess]:
         """What runs in the guest, at most 4096."""
+        ...
+
+    async def look(self, folders: Sequence[str], limit: int) -> GuestView:
+        """What `list` tells of each of `folders`, and `processes`, in less time than one after the other takes."""
         ...
 
     async def set_clock(self, at: float) -> None:

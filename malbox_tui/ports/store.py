@@ -138,6 +138,11 @@ class Store(Protocol):
         """Keep what kind of content a sample is; nothing happens when there is no such sample."""
         ...
 
+    async def check(self) -> None:
+        """Raises `StoreError` when it can be seen, without writing, that nothing would be kept: the store was taken away from under the
+        engine, or its disk became read-only."""
+        ...
+
     async def pending(self) -> Sequence[PendingEntry]:
         """All pending tasks, ids and class only, in no order."""
         ...

@@ -37,7 +37,8 @@ def metrics_text(overview: Overview, version: str, streams: int) -> str:
         _gauge("machines", "Machines in each state.", [({"state": state}, machines[state]) for state in MachineState]),
         _gauge("paused", "1 while no task is taken.", [({}, overview.paused is not None)]),
         _gauge("stopping", "1 while the engine ends.", [({}, overview.stopping is not None)]),
-        _gauge("store_failing", "1 while the store takes nothing.", [({}, bool(overview.troubles))]),
+        _gauge("store_failing", "1 while the store takes nothing.", [({}, overview.store_failing)]),
+        _gauge("troubles", "What an operator has to see to.", [({}, len(overview.troubles))]),
         _gauge("event_streams", "Readers of the event stream.", [({}, streams)]),
         _gauge("events_seq", "The number of the latest event.", [({}, overview.position.seq)]),
         _gauge(

@@ -55,7 +55,8 @@ MAX_READ_BYTES = 64 * 1024 * 1024
 
 
 class Health(msgspec.Struct, frozen=True, kw_only=True):
-    """Who serves. `status` is "ok", or "stopping" while the engine ends."""
+    """Who serves. `status` is "ok", "troubled" while there are `troubles` (sentences that an operator has to see), or "stopping" while
+    the engine ends."""
 
     status: str
     engine_id: str
@@ -63,6 +64,7 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     protocol: int
     host: str
     pid: int
+    troubles: tuple[str, ...] = ()
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import socket
+from contextlib import suppress
 from http import HTTPStatus
 
 from starlette.requests import Request
@@ -61,10 +62,13 @@ class Looking:
         """Answered as long as anything is."""
         counter = self._counter
         floor = counter.relay.floor
-        try:
-            status = "ok" if (await counter.client.overview()).stopping is None else "stopping"
-        except EngineStopped:
-            status = "stopping"
+        status = "stopping"
+        troubles: tuple[str, ...] = ()
+        with suppress(EngineStopped):
+            overview = await counter.client.overview()
+            troubles = overview.troubles
+            if overview.stopping is None:
+                status = "troubled" if troubles else "ok"
         return in_json(
             Health(
                 status=status,
@@ -73,6 +77,7 @@ class Looking:
                 protocol=PROTOCOL,
                 host=socket.gethostname(),
                 pid=os.getpid(),
+                troubles=troubles,
             )
         )
 

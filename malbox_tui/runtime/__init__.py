@@ -8,13 +8,16 @@ from malbox_tui.runtime.assembly import (
     open_intake,
     open_reader,
     open_results,
+    pause_of,
     start_engine,
     start_engine_at_rest,
 )
 from malbox_tui.runtime.engine_thread import EngineThread
+from malbox_tui.runtime.patient_loop import PatientLoop, run_patiently
 
 __all__ = [
     "EngineThread",
+    "PatientLoop",
     "ResultReader",
     "SystemClock",
     "TaskReader",
@@ -22,6 +25,8 @@ __all__ = [
     "open_intake",
     "open_reader",
     "open_results",
+    "pause_of",
+    "run_patiently",
     "start_engine",
     "start_engine_at_rest",
 ]

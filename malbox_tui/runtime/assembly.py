@@ -36,6 +36,7 @@ from malbox_tui.runtime.machine_assembly import build_machinery
 from malbox_tui.runtime.watching import Watching
 from malbox_tui.store.folder_lock import FolderLock
 from malbox_tui.store.marks import MarksFile
+from malbox_tui.store.pause_file import PauseFile, read_pause
 from malbox_tui.store.quarantine import CartQuarantine
 from malbox_tui.store.results import FileResultStore
 from malbox_tui.store.sqlite import SqliteStore
@@ -146,10 +147,13 @@ def build_engine(
             results=results,
             runner=HostPluginRunner(settings, results, folders.scratch, announce, *plugin_folders, installed=entry_point_folders),
             wall=SystemClock(),
-            machinery=Machinery(listing.machines, faults=listing.faults) if at_rest else build_machinery(listing),
+            machinery=Machinery(listing.machines, faults=listing.faults)
+            if at_rest
+            else build_machinery(listing, settings.machinery.silence_timeout_s),
             limits=limits,
             book=book,
             marks=MarksFile(folders.marks),
+            pauses=PauseFile(folders.pause),
             guest_plugins=() if at_rest else find_guest_plugins(settings.plugins, *plugin_folders, *entry_point_folders()),
             free_bytes=lambda: _free_bytes(folders.root),
         ),
@@ -192,6 +196,11 @@ async def open_results(folders: DataFolders) -> AsyncIterator[ResultReader]:
         yield results
     finally:
         await results.close()
+
+
+def pause_of(folders: DataFolders) -> str | None:
+    """Why the pool of a data folder is paused, until somebody resumes it; None: it isn't."""
+    return read_pause(folders.pause)
 
 
 def open_intake(settings: Settings, folders: DataFolders | None = None, archives: ArchiveChoice = OPEN_ALL) -> Intake:

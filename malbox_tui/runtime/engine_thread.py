@@ -22,6 +22,8 @@ from malbox_tui.model.errors import EngineStopped
 from malbox_tui.model.overview import Overview
 from malbox_tui.ports import Client
 from malbox_tui.runtime.bridge import BridgedClient
+from malbox_tui.runtime.patient_loop import PatientLoop, log_standstill
+from malbox_tui.runtime.short_pauses import short_pauses
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +63,7 @@ class EngineThread:
         self._make_beside = make_beside
         self._beside: Beside | None = None
         self._engine: Engine | None = None
-        self._loop = asyncio.new_event_loop()
+        self._loop = PatientLoop(log_standstill)
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._live, name="malbox engine", daemon=False)
         self._bridge: BridgedClient | None = None
@@ -124,7 +126,7 @@ class EngineThread:
 
     def _live(self) -> None:
         try:
-            with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+            with short_pauses(), asyncio.Runner(loop_factory=lambda: self._loop) as runner:
                 runner.run(self._run())
         except BaseException as error:
             self.error = error

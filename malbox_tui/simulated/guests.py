@@ -10,7 +10,7 @@ from pathlib import Path
 
 from malbox_tui.model.errors import GuestRefused, GuestUnreachable
 from malbox_tui.model.machine import MachineSpec
-from malbox_tui.ports import GuestFile, GuestMark, GuestProcess, GuestProgram, GuestSession
+from malbox_tui.ports import GuestFile, GuestMark, GuestProcess, GuestProgram, GuestSession, GuestView
 from malbox_tui.simulated.faults import Fault
 from malbox_tui.simulated.guest_calls import GuestCalls
 from malbox_tui.simulated.guest_programs import SimulatedProgram
@@ -117,18 +117,17 @@ class SimulatedSession:
     async def list(self, folder: str, limit: int) -> Sequence[GuestFile]:
         """As `GuestSession.list`, by path."""
         await self._ask("list")
-        inside = folder.rstrip("/\\") + self._separator
-        found = (path for path in sorted(self._body.files) if path.startswith(inside))
-        return [
-            GuestFile(path, len(self._body.files[path]), self._body.written.get(path, 0.0))
-            for path in itertools.islice(found, max(0, limit))
-        ]
+        return self._inside_of(folder, limit)
 
     async def processes(self) -> Sequence[GuestProcess]:
         """As `GuestSession.processes`."""
         await self._ask("processes")
-        running = [GuestProcess(pid, 1, _base_name(command), command) for pid, command in sorted(self._body.processes.items())]
-        return [GuestProcess(1, None, "init", "/sbin/init"), *running][:_MOST_PROCESSES]
+        return self._running()
+
+    async def look(self, folders: Sequence[str], limit: int) -> GuestView:
+        """As `GuestSession.look`."""
+        await self._ask("look")
+        return GuestView({folder: self._inside_of(folder, limit) for folder in folders}, self._running())
 
     async def set_clock(self, at: float) -> None:
         """As `GuestSession.set_clock`; guests have the world's time all the same."""
@@ -166,6 +165,18 @@ class SimulatedSession:
 
     def _inside(self, name: str) -> str:
         return f"{self.folder}{self._separator}{name}"
+
+    def _inside_of(self, folder: str, limit: int) -> Sequence[GuestFile]:
+        inside = folder.rstrip("/\\") + self._separator
+        found = (path for path in sorted(self._body.files) if path.startswith(inside))
+        return [
+            GuestFile(path, len(self._body.files[path]), self._body.written.get(path, 0.0))
+            for path in itertools.islice(found, max(0, limit))
+        ]
+
+    def _running(self) -> Sequence[GuestProcess]:
+        running = [GuestProcess(pid, 1, _base_name(command), command) for pid, command in sorted(self._body.processes.items())]
+        return [GuestProcess(1, None, "init", "/sbin/init"), *running][:_MOST_PROCESSES]
 
     def _write(self, path: str, content: bytes) -> None:
         self._body.files[path] = content

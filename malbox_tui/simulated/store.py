@@ -86,6 +86,11 @@ class FaultyStore:
         await self._inner.identify(sha256, identification)
         await self._dawdle("identify")
 
+    async def check(self) -> None:
+        """As `Store.check`."""
+        await self._raise_if_failing("check")
+        await self._inner.check()
+
     async def pending(self) -> Sequence[PendingEntry]:
         """As `Store.pending`."""
         self._world.check_era(self._era)

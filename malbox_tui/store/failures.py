@@ -16,7 +16,7 @@ _FULL_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 def store_error(exc: BaseException, place: str) -> StoreError:
     """`exc` as the error that a caller of the store at `place` gets; `exc` is its cause."""
-    error = _full(place) if _means_full(exc) else _read_only(place) if _means_read_only(exc) else _other(exc, place)
+    error = _full(place) if _means_full(exc) else read_only_error(place) if _means_read_only(exc) else _other(exc, place)
     error.__cause__ = exc
     return error
 
@@ -33,7 +33,8 @@ def _means_read_only(exc: BaseException) -> bool:
     return isinstance(exc, OSError) and exc.errno == errno.EROFS
 
 
-def _read_only(place: str) -> StoreError:
+def read_only_error(place: str) -> StoreError:
+    """What nobody can write."""
     return StoreError(
         f"{place} can't be written: it, its folder or its disk is read-only. Change that, or choose another --data-dir."
     )

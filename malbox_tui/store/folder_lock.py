@@ -9,6 +9,8 @@ from __future__ import annotations
 import fcntl
 import os
 import sys
+import time
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -22,6 +24,10 @@ LOCK_NAME = "engine.lock"
 
 _HOLDER_LIMIT = 64 << 10
 """Bytes that are read of what a holder wrote about itself."""
+_LOOKS = 100
+_LOOK_EVERY_S = 0.01
+"""So often and so long after each other it is looked who holds the lock: between taking it and writing who it is, a holder may be
+held up, and what the one before left is still there."""
 
 
 class _Holder(msgspec.Struct, frozen=True):
@@ -53,6 +59,8 @@ class FolderLock:
         """Let go. A second call does nothing."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
+            with suppress(OSError):  # a disk that fails: the next holder writes over it all the same
+                os.ftruncate(descriptor, 0)
             os.close(descriptor)
 
     def _take(self, at: float) -> int:
@@ -63,7 +71,7 @@ class FolderLock:
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, msgspec.json.encode(_ourselves(at)), 0)
         except BlockingIOError:
-            holder = _read_holder(descriptor)
+            holder = _wait_for_holder(descriptor)
             os.close(descriptor)
             raise self._in_use(holder) from None
         except BaseException:
@@ -82,8 +90,29 @@ def _ourselves(at: float) -> _Holder:
     return _Holder(os.getpid(), since, visible(" ".join(sys.orig_argv)))
 
 
+def _wait_for_holder(descriptor: int) -> _Holder | None:
+    """Who holds the lock. One that is never seen alive is of another namespace of processes, or was not written over."""
+    holder = None
+    for _ in range(_LOOKS):
+        holder = _read_holder(descriptor)
+        if holder is not None and _lives(holder.pid):
+            break
+        time.sleep(_LOOK_EVERY_S)
+    return holder
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return True
+    except (ProcessLookupError, OverflowError):
+        return False
+    return True
+
+
 def _read_holder(descriptor: int) -> _Holder | None:
-    """What the holder wrote; None in the moment between its taking the lock and writing."""
+    """What the holder wrote, or the one before it; None when nobody did."""
     try:
         return msgspec.json.decode(os.pread(descriptor, _HOLDER_LIMIT, 0), type=_Holder)
     except msgspec.DecodeError:

@@ -94,6 +94,9 @@ class MemoryStore:
         self._hand_over(request)
         return await request.answer
 
+    async def check(self) -> None:
+        """As `Store.check`."""
+
     async def identify(self, sha256: str, identification: Identification) -> None:
         """As `Store.identify`."""
         request = Identifying(sha256, identification, Answer("the kind of sample %s", sha256))

@@ -31,6 +31,7 @@ from malbox_tui.store.sqlite_connection import BUSY_TIMEOUT_MS, Connection, conn
 from malbox_tui.store.sqlite_reader import SqliteReader
 from malbox_tui.store.sqlite_writer import SqliteWriter
 from malbox_tui.store.statements import migrations, statement
+from malbox_tui.store.whereabouts import Whereabouts
 
 log = logging.getLogger(__name__)
 
@@ -81,13 +82,14 @@ class SqliteStore:
             engine_id, epoch, last_seq = await connection.run(self._prepare)
             await self._reader.open()
             counts = await self._reader.counts()
+            where = await connection.run(lambda _connection: Whereabouts.of(self._path))
         except (sqlite3.Error, OSError) as exc:
             await self._release()
             raise store_error(exc, str(self._path)) from exc
         except BaseException:
             await self._release()
             raise
-        self._writer = SqliteWriter(connection, str(self._path), engine_id, epoch, on_commit)
+        self._writer = SqliteWriter(connection, where, engine_id, epoch, on_commit)
         self._running = self._spawn(self._run(self._writer), name="store-writer")
         return StoreIdentity(engine_id, epoch, last_seq, counts)
 
@@ -135,6 +137,11 @@ class SqliteStore:
         request = Identifying(sha256, identification, Answer("the kind of sample %s", sha256))
         self._hand_over(request)
         await request.answer
+
+    async def check(self) -> None:
+        """As `Store.check`."""
+        if self._writer is not None:
+            await self._writer.check()
 
     async def pending(self) -> Sequence[PendingEntry]:
         """As `Store.pending`."""

@@ -28,6 +28,7 @@ from malbox_tui.store.requests import Request
 from malbox_tui.store.sqlite_batch import Counters, Effects, Ledger, SomeMovesLost, SqliteBatch
 from malbox_tui.store.sqlite_connection import Connection
 from malbox_tui.store.statements import statement
+from malbox_tui.store.whereabouts import Whereabouts
 
 log = logging.getLogger(__name__)
 
@@ -50,13 +51,14 @@ class SqliteWriter:
     def __init__(
         self,
         connection: Connection,
-        place: str,
+        where: Whereabouts,
         engine_id: str,
         epoch: int,
         on_commit: Callable[[Sequence[Event]], None],
     ) -> None:
         self._connection = connection
-        self._place = place
+        self._where = where
+        self._place = str(where.path)
         self._engine_id = engine_id
         self._epoch = epoch
         self._on_commit = on_commit
@@ -74,6 +76,10 @@ class SqliteWriter:
             return
         self._waiting.append(request)
         self._wake.set()
+
+    async def check(self) -> None:
+        """Raises `StoreError` when nothing would be kept."""
+        await self._connection.run(lambda _connection: self._where.check())
 
     def stop(self) -> None:
         """Let `run` return when everything that was handed over is answered."""
@@ -148,6 +154,7 @@ class SqliteWriter:
         connection.rollback()
 
     def _transaction(self, connection: sqlite3.Connection, batch: Sequence[Request], *, careful: bool) -> Effects:
+        self._where.check()
         connection.execute("BEGIN IMMEDIATE")
         counters = self._counters or Counters(*connection.execute(statement("counters")).fetchone())
         ledger = Ledger(self._engine_id, self._epoch, counters, self._pending)
@@ -157,6 +164,10 @@ class SqliteWriter:
 
     async def _give_up(self, batch: Sequence[Request], exc: Exception) -> None:
         """Answer with the failure. Where the fault may lie in one request's values, the others are tried without it."""
+        if isinstance(exc, StoreError):
+            for request in batch:
+                request.answer.fail(StoreError(str(exc)))
+            return
         if len(batch) > 1 and not isinstance(exc, sqlite3.OperationalError):
             for request in batch:
                 await self._serve([request])

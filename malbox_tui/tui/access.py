@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from malbox_tui.ports import Attachment, Away
 from malbox_tui.tui import keys
+from malbox_tui.tui.banner import Notice, away_notice
 
 
 class Access:
@@ -19,6 +20,11 @@ class Access:
     def away(self) -> Away | None:
         """The engine that can't be reached; None while it can."""
         return None if self._attachment is None else self._attachment.away
+
+    @property
+    def notice(self) -> Notice | None:
+        """What there is to say while the engine can't be reached."""
+        return None if self.away is None else away_notice(self.away, self._time_of_day)
 
     @property
     def is_attached(self) -> bool:

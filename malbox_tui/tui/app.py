@@ -75,7 +75,7 @@ class MalboxApp(App[ShutdownMode]):
             self, around, self.access, self.moment, self._note_refused, KnownSums(self, around.client, self._show_tasks_of).show
         )
         self.dashboard = Dashboard(self.picture, self.moment, around, self.adding.runs)
-        self.showing = Showing(self, self.feed, self.dashboard, self.access)
+        self.showing = Showing(self, self.feed, self.dashboard, self.access, self.moment)
         self.leaving = Leaving(self, self.feed, self.picture, around)
         self.gallery = Gallery(around.client)
         self.orders = Orders(self, around.client, around.actor, self.showing.show_everything)

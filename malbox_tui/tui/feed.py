@@ -1,8 +1,9 @@
 """From the engine's events to the live picture: everything is folded in at once, and shown a few times a second: often enough to be
 live, rarely enough for a slow link.
 
-A gap (the console was too slow), an engine that was started again, and the first start, read everything anew. When the events end, the
-engine has stopped. While an engine elsewhere can't be reached, time stands.
+A gap (the console was too slow), an engine that was started again, and the first start, read everything anew; what happened between
+the last event that is known and that reading goes into the log alone. When the events end, the engine has stopped. While an engine
+elsewhere can't be reached, time stands.
 """
 
 from __future__ import annotations
@@ -45,6 +46,8 @@ class Feed:
         self._sentences: list[str] = []
         self._is_another = False
         self._picture = picture
+        self._place: Position | None = None
+        """Of the last event that is known; None: nothing that happened so far is missed."""
         self._monotonic = monotonic
         self._seen_at = 0.0
         self.changes = Changes()
@@ -118,17 +121,29 @@ class Feed:
     async def _follow(self) -> bool:
         """True when the events ended, False at a gap, and when they are those of an engine that was started again."""
         assert self._picture.overview is not None
-        place = self._picture.overview.position
+        read = self._picture.overview.position
+        known = self._place
+        place = read if known is None or known.engine_id != read.engine_id or known.seq > read.seq else known
         async with aclosing(cast(AsyncGenerator[Event | Gap, None], self._client.events(place))) as events:
             async for item in events:
                 if isinstance(item, Gap):
                     self._picture.gaps += 1
-                    self._notice_start(place, item.resumes_after)
+                    self._place = None
+                    self._notice_start(read, item.resumes_after)
                     return False
-                self._fold(item)
-                if self._notice_start(place, item.position):
+                if place.seq < item.position.seq <= read.seq:
+                    self._recall(item)
+                elif self._notice_start(read, item.position):
                     return False
+                else:
+                    self._fold(item)
+                self._place = item.position
         return True
+
+    def _recall(self, event: Event) -> None:
+        """What it did is in what was read after it."""
+        self._picture.recall(event)
+        self.changes.anything = True
 
     def _notice_start(self, before: Position, now: Position) -> bool:
         if now.engine_id == before.engine_id and now.epoch == before.epoch:

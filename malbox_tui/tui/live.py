@@ -164,6 +164,10 @@ class LivePicture:
             return task_id is not None and type(body) in _ENDS
         return self._apply_to(task, event)
 
+    def recall(self, event: news.Event) -> None:
+        """Add an event to the log that is older than what the picture was begun from."""
+        self._log(event)
+
     def _log(self, event: news.Event) -> None:
         body = event.body
         if isinstance(body, news.MachineChanged):

@@ -7,6 +7,7 @@ back.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 from textual.app import App
@@ -14,12 +15,14 @@ from textual.app import App
 from malbox_tui.model.errors import Disconnected, EngineStopped, MalboxError
 from malbox_tui.tui.access import Access
 from malbox_tui.tui.feed import SHOWN_PER_SECOND, Changes, Feed
+from malbox_tui.tui.moment import Moment
 from malbox_tui.tui.notices import say
 from malbox_tui.tui.screens.dashboard import Dashboard
 from malbox_tui.tui.screens.intakes import AccountScreen, IntakesScreen
 from malbox_tui.tui.screens.machine import MachineScreen
 from malbox_tui.tui.screens.sample import SampleScreen
 from malbox_tui.tui.screens.task import TaskScreen
+from malbox_tui.tui.widgets.away_bar import show_on_pages
 
 LIVE_SCREENS = (TaskScreen, SampleScreen, MachineScreen, IntakesScreen, AccountScreen)
 """Those that are drawn anew when something happened."""
@@ -32,11 +35,12 @@ FRAMES_TO_LOOK = 5 * SHOWN_PER_SECOND
 class Showing:
     """Brings what `feed` knows to the dashboard, and to the screen of a task or a machine when that is shown."""
 
-    def __init__(self, app: App[Any], feed: Feed, dashboard: Dashboard, access: Access) -> None:
+    def __init__(self, app: App[Any], feed: Feed, dashboard: Dashboard, access: Access, moment: Callable[[], Moment]) -> None:
         self._app = app
         self._feed = feed
         self._dashboard = dashboard
         self._access = access
+        self._moment = moment
         self._one_at_a_time = asyncio.Lock()
         self._frames = 0
         self._retry = asyncio.Event()
@@ -106,7 +110,9 @@ class Showing:
 
     def show_time(self) -> None:
         """Draw what moves with time alone."""
+        show_on_pages(self._app, self._dashboard, self._access.notice, self._moment())
         if not self._feed.has_begun:
+            self._dashboard.header.changed()
             self._dashboard.banner.changed()
             return
         self._dashboard.tick()

@@ -127,6 +127,28 @@ def test_what_could_not_be_done_is_said_and_exits_one(malbox: CommandLine) -> No
     assert malbox.states() == {1: "canceled", 2: "canceled"}
 
 
+def test_a_pause_holds_over_engines_that_come_and_go_until_somebody_resumes(malbox: CommandLine) -> None:
+    malbox.submit("a")
+    assert malbox("pause").code == 0
+    assert malbox("stats").out.splitlines()[2].startswith("No task is taken: paused by ")
+    assert malbox("stats", "--json").records[0]["paused"].startswith("paused by ")
+    assert malbox("priority", 5, 1).code == 0
+    refused = malbox("analyze", malbox.sample("b"))
+    assert (refused.code, refused.out) == (2, "")
+    assert "No task would be taken: paused by " in refused.err
+    assert f"`malbox-tui resume --data-dir {malbox.data}` ends that." in refused.err
+    assert malbox.states() == {1: "pending"}
+    assert malbox("resume", "--json").records[0]["done"]
+    assert malbox("analyze").code == 0
+    kinds = [record["event"] for record in malbox("events", "--json", "--limit", 1000).records]
+    assert [kind for kind in kinds if kind.startswith("Pool")] == ["PoolPaused", "PoolResumed"]
+
+
+def test_where_no_store_is_a_pause_makes_none(malbox: CommandLine) -> None:
+    assert malbox("pause").code == malbox("resume").code == 2
+    assert not malbox.data.exists()
+
+
 def test_a_negative_priority_goes_behind_two_dashes(malbox: CommandLine) -> None:
     malbox.submit("a")
     assert malbox("priority", "--", -5, 1).code == 0
@@ -203,7 +225,7 @@ def test_the_store_is_counted(malbox: CommandLine) -> None:
     malbox("cancel", 1)
     assert malbox("stats").out == "Tasks: 1 pending, 1 canceled.\nNo engine is served here.\n"
     (record,) = malbox("stats", "--json").records
-    assert (record["tasks"]["pending"], record["engine"]) == (1, None)
+    assert (record["tasks"]["pending"], record["paused"], record["engine"]) == (1, None, None)
 
 
 @pytest.mark.parametrize(
@@ -257,6 +279,21 @@ def test_tasks_are_listed_and_shown_by_the_same_selectors(malbox: CommandLine) -
     assert [task["id"] for task in malbox("task", "2-3", "--json").records] == [2, 3]
     said = malbox("task", 2, f"sha256:{sha256[:8]}")
     assert [line for line in said.out.splitlines() if line.startswith("Task ")] == ["Task 2: canceled", "Task 3: pending"]
-    said = malbox("task", 1, 77)
-    assert (said.code, "There is no task 77" in said.err) == (2, True)
     assert malbox("task").code == 2
+
+
+@pytest.mark.parametrize("command", ["tasks", "task"])
+def test_an_id_that_no_task_has_is_told_and_those_that_are_there_are_shown(malbox: CommandLine, command: str) -> None:
+    malbox.submit("a")
+    for absent in (0, 77):
+        said = malbox(command, absent, 1, "--json")
+        assert (said.code, [record["id"] for record in said.records]) == (2, [1])
+        assert f"There is no task {absent}." in said.err
+    assert malbox(command, "70-77").err == "malbox-tui: There is no such task.\n"
+    assert malbox(command, "1-77", "--json").code == 0
+
+
+def test_a_list_that_is_empty_is_a_list(malbox: CommandLine) -> None:
+    malbox.submit("a")
+    for words in (("--state", "failed"), ("--name", "b"), (1, "--state", "failed")):
+        assert (malbox("tasks", "--json", *words).code, malbox("tasks", "--json", *words).out) == (0, "")

@@ -80,7 +80,7 @@ def test_help_flows_and_says_what_a_value_is(capsys: pytest.CaptureFixture[str])
     main(["analyze", "--help"])
     shown = capsys.readouterr().out
     assert "analyze [OPTIONS] [PATH...]" in shown
-    assert "or nothing was accepted." in " ".join(shown.split())
+    assert "nothing was accepted, or the pool is paused." in " ".join(shown.split())
     assert {"--timeout SECONDS", "--priority N"} <= {" ".join(line.split()[1:3]) for line in shown.splitlines()}
     assert "False" not in shown
 

@@ -183,6 +183,9 @@ async def test_files_are_listed_and_read(fleet: Fleet) -> None:
         assert await pulled(session, path, 10**6) == (content, True)
         assert await pulled(session, path, 3) == (content[:3], False)
         assert await pulled(session, path, len(content)) == (content, True)
+    seen = await session.look([session.folder, f"{session.folder}/nowhere"], 100)
+    assert {file.path: file for file in seen.files[session.folder]} == listed
+    assert not seen.files[f"{session.folder}/nowhere"]
     await session.close()
 
 
@@ -199,6 +202,7 @@ async def test_a_list_is_cut_at_its_limit_and_a_folder_that_is_not_there_has_no_
     for number in range(3):
         await session.push(fleet.lay_out(b"content"), f"file-{number}")
     assert len(await session.list(session.folder, 2)) == 2
+    assert len((await session.look([session.folder], 2)).files[session.folder]) == 2
     assert await session.list(f"{session.folder}/nowhere", 10) == []
     with pytest.raises(GuestRefused):
         await session.pull(f"{session.folder}/nowhere", lambda _piece: None, 10)
@@ -211,7 +215,8 @@ async def test_a_program_is_among_the_processes_while_it_runs(fleet: Fleet) -> N
     before = {process.pid for process in await session.processes()}
     program = await started(session, fleet.program(GuestExit(0), seconds=10 * fleet.deadline_s), "long-runner")
     async with asyncio.timeout(fleet.deadline_s):
-        assert any("long-runner" in process.command for process in await session.processes() if process.pid not in before)
+        for processes in (await session.processes(), (await session.look([], 10)).processes):
+            assert any("long-runner" in process.command for process in processes if process.pid not in before)
         await program.kill()
         await program.wait(10)
         while any("long-runner" in process.command for process in await session.processes()):
@@ -241,6 +246,7 @@ async def test_calls_may_come_at_the_same_time(fleet: Fleet) -> None:
             group.create_task(session.ping()),
             group.create_task(session.list(session.folder, 10)),
             group.create_task(session.processes()),
+            group.create_task(session.look([session.folder], 10)),
         ]
     assert waiting.result().output == b"end"
     assert all(ask.exception() is None for ask in asked)
@@ -301,9 +307,9 @@ async def test_a_conversation_is_closed_twice_and_after_its_guest_is_gone(fleet:
 @on_every_fleet
 async def test_a_closed_conversation_makes_room_for_the_next(fleet: Fleet) -> None:
     session = await connected(fleet)
-    path = await session.push(fleet.program(GuestExit(0, b"same guest")), "program", executable=True)
+    path = await session.push(fleet.program(GuestExit(0, b"same guest")), "program")
     await session.close()
     async with asyncio.timeout(fleet.deadline_s):
         session = await fleet.channel.connect(fleet.machine)
-        assert (await (await session.start((path,))).wait(100)).output == b"same guest"
+        assert (await (await session.start(("/bin/sh", path))).wait(100)).output == b"same guest"
         await session.close()

@@ -85,8 +85,7 @@ async def test_a_plugin_that_does_not_hear_a_stop_is_killed_after_the_grace_peri
     loop = asyncio.get_running_loop()
     async with asyncio.TaskGroup() as group:
         running = group.create_task(rig.run(bench, (DEAF,), stop))
-        await rig.until_started(DEAF)
-        await asyncio.sleep(GRACE_S)  # noqa: TID251 - a process takes a moment to begin
+        await rig.until_deaf()
         began = loop.time()
         stop.give("user")
     assert statuses(running.result()) == {DEAF: PluginStatus.CANCELED}

@@ -11,11 +11,12 @@ import pytest
 from malbox_tui.config.settings import AnalysisSettings, MachinerySettings
 from malbox_tui.engine import looking
 from malbox_tui.model.commands import CancelTasks, ShutdownMode
+from malbox_tui.model.errors import GuestRefused
 from malbox_tui.model.events import ScreenshotTaken
 from malbox_tui.model.machine import MachineState
 from malbox_tui.model.report import Classification, PluginStatus, Report, Verdict
 from malbox_tui.model.task import EndedBy, RunOptions, TaskState
-from malbox_tui.ports import GuestFile
+from malbox_tui.ports import GuestView
 from malbox_tui.simulated import machines as simulated
 from malbox_tui.simulated.faults import ALWAYS, Fault
 from malbox_tui.simulated.guests import SimulatedSession
@@ -55,6 +56,48 @@ def test_all_that_a_run_left_is_kept_and_told_in_a_report() -> None:
         assert [section.id for section in report.sections] == ["end", "output", "processes", "files", "screen", "recorded"]
         assert report.plugin.id == "guest-run"
 
+    with_engine(test, machines=[spec("m1")], sample=DROPS)
+
+
+def test_a_task_whose_machine_is_ready_looks_into_the_guest_only_after_its_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = SimulatedSession.look
+    was_fresh: list[bool] = []
+
+    async def noted(self: SimulatedSession, folders: Sequence[str], limit: int) -> GuestView:
+        was_fresh.append(self._body.fresh)
+        return await honest(self, folders, limit)
+
+    async def test(rig: EngineRig) -> None:
+        await rig.until_machine("m1", MachineState.READY)
+        await rig.add("one", requires=LINUX)
+        await rig.all_final()
+        await rig.until_machine("m1", MachineState.READY)
+        assert was_fresh == [True, False, True]
+        assert [entry["path"] for entry in index(rig)] == ["/tmp/loot.txt", "/tmp/void"]
+
+    monkeypatch.setattr(SimulatedSession, "look", noted)
+    with_engine(test, machines=[spec("m1")], sample=DROPS)
+
+
+def test_a_guest_that_refused_a_look_when_it_was_proven_clean_is_looked_at_before_the_sample(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    honest = SimulatedSession.look
+    refusals = iter([True])
+
+    async def refused_once(self: SimulatedSession, folders: Sequence[str], limit: int) -> GuestView:
+        seen = await honest(self, folders, limit)
+        if next(refusals, False):
+            raise GuestRefused("m1", "not now")
+        return seen
+
+    async def test(rig: EngineRig) -> None:
+        await rig.add("one", requires=LINUX)
+        task = (await rig.all_final())[1]
+        assert (task.state, task.reason) == (T.COMPLETED, "Finished.")
+        assert [entry["path"] for entry in index(rig)] == ["/tmp/loot.txt", "/tmp/void"]
+
+    monkeypatch.setattr(SimulatedSession, "look", refused_once)
     with_engine(test, machines=[spec("m1")], sample=DROPS)
 
 
@@ -104,10 +147,13 @@ def test_what_is_too_much_is_left_out_and_said() -> None:
 
 
 def test_what_is_kept_is_counted_by_what_came_and_not_by_what_the_guest_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = SimulatedSession.list
+    honest = SimulatedSession.look
 
-    async def lies(self: SimulatedSession, folder: str, limit: int) -> Sequence[GuestFile]:
-        return [replace(file, size_bytes=0) for file in await honest(self, folder, limit)]
+    async def lies(self: SimulatedSession, folders: Sequence[str], limit: int) -> GuestView:
+        seen = await honest(self, folders, limit)
+        return replace(
+            seen, files={folder: [replace(file, size_bytes=0) for file in files] for folder, files in seen.files.items()}
+        )
 
     async def test(rig: EngineRig) -> None:
         await rig.add("one", requires=LINUX)
@@ -120,7 +166,7 @@ def test_what_is_kept_is_counted_by_what_came_and_not_by_what_the_guest_says(mon
             *["more than 2 files"] * 2,
         ]
 
-    monkeypatch.setattr(SimulatedSession, "list", lies)
+    monkeypatch.setattr(SimulatedSession, "look", lies)
     drops = (("a", b"a" * (MIB + 1)), ("b", b"b" * 3 * MIB), ("c", b"c"), ("d", b"d"))
     bounds = MachinerySettings(max_dropped_files=2, max_dropped_file_mb=2, max_dropped_mb=2)
     with_engine(test, machines=[spec("m1")], machinery=bounds, sample=Program(seconds=1.0, drops=drops))

@@ -144,7 +144,7 @@ def test_a_guest_that_is_lost_while_it_is_collected_costs_what_was_not_collected
         rig.world.faults.inject(Fault.GUEST_LOST_WHEN_ASKED, "m1")
         task = (await rig.all_final())[1]
         assert task.state is T.COMPLETED
-        assert "not all of it was collected: its guest was gone while it was asked (processes)" in task.reason
+        assert "not all of it was collected: its guest was gone while it was asked (look)" in task.reason
         assert "run" in rig.results.kept_of(1)
 
     with_engine(test, machines=[spec("m1")], sample=Program(seconds=5.0, drops=DROPS))

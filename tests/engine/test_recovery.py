@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from malbox_tui.engine import clock
-from malbox_tui.engine.executor import Attempt
+from malbox_tui.engine.attempt import Attempt
 from malbox_tui.model.commands import CancelTasks
 from malbox_tui.model.errors import StoreError
 from malbox_tui.model.events import EngineStarted, TaskGivenBack, TaskStarting, WorkerStopped

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import msgspec
 
-from malbox_tui.config.settings import AnalysisSettings, GeneralSettings, IntakeSettings, Settings
-from malbox_tui.model.commands import ResizeGroup
+from malbox_tui.config.settings import AnalysisSettings, GeneralSettings, IntakeSettings, MachinerySettings, Settings
+from malbox_tui.engine.machine_care import FRESH_S
+from malbox_tui.model.commands import ProbeMachines, ResizeGroup
+from malbox_tui.model.machine import MachineState
 from malbox_tui.model.submission import Refused
-from tests.support.rig import EngineRig, with_engine
+from malbox_tui.model.task import TaskState
+from malbox_tui.simulated.faults import ALWAYS, Fault
+from malbox_tui.simulated.world import Program
+from tests.support.rig import LINUX, EngineRig, spec, with_engine
 
 
 def reloaded(rig: EngineRig, **tables: object) -> None:
@@ -62,3 +67,44 @@ def test_after_the_end_nothing_is_taken_over() -> None:
 
 
 async def _nothing(rig: EngineRig) -> None: ...
+
+
+def test_other_bounds_of_runs_in_machines_hold_for_those_that_begin() -> None:
+    async def test(rig: EngineRig) -> None:
+        await rig.add("one", requires=LINUX)
+        await rig.until_state(1, TaskState.RUNNING)
+        reloaded(rig, machinery=MachinerySettings(max_dropped_files=1))
+        await rig.add("two", requires=LINUX)
+        await rig.all_final()
+        kept = [[name for name in rig.results.kept_of(number) if name.startswith("dropped-")] for number in (1, 2)]
+        assert [len(names) for names in kept] == [2, 1]
+
+    with_engine(test, machines=[spec("m1")], sample=Program(seconds=5.0, drops=(("a", b"a"), ("b", b"b"))))
+
+
+def test_a_task_is_tried_on_as_many_machines_as_the_configuration_says_by_then() -> None:
+    async def test(rig: EngineRig) -> None:
+        for name in ("m1", "m2"):
+            await rig.until_machine(name, MachineState.READY)
+        await rig.pass_time(FRESH_S + 1.0)
+        for name in ("m1", "m2"):
+            rig.world.faults.inject(Fault.REVERT_FAILS, name, ALWAYS)
+        reloaded(rig, machinery=MachinerySettings(max_attempts=1))
+        await rig.add("one", requires=LINUX)
+        task = (await rig.all_final())[1]
+        assert task.reason.endswith("That was failure 1 of 1; it is not tried again.")
+        rig.world.faults.calm()
+
+    with_engine(test, machines=[spec("m1"), spec("m2")])
+
+
+def test_a_machine_that_is_out_of_service_is_tried_again_when_the_configuration_says_by_then() -> None:
+    async def test(rig: EngineRig) -> None:
+        reloaded(rig, machinery=MachinerySettings(probe_interval_s=7.0))
+        rig.world.faults.inject(Fault.MACHINE_MISSING, "m1", ALWAYS)
+        await rig.do(ProbeMachines(machines=("m1",)))
+        await rig.until_machine("m1", MachineState.MISSING)
+        rig.world.faults.calm()
+        await rig.until_machine("m1", MachineState.READY, within_s=20.0)
+
+    with_engine(test, machines=[spec("m1")])

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 
+from malbox_tui.engine.store_health import CHECK_EVERY_S, RETRY_S
 from malbox_tui.model.commands import PausePool, ResumePool
 from malbox_tui.model.errors import StoreError, StoreFull
 from malbox_tui.model.events import PoolResumed, StoreFailing, StoreWorks, TaskStageChanged
@@ -69,6 +70,20 @@ def test_whichever_write_fails_first_tells_that_the_store_fails(kind: type) -> N
         assert set(states(await rig.all_final())) == {T.COMPLETED}
 
     with_engine(test, runner=ScriptedRunner(seconds=11.0))
+
+
+def test_an_engine_with_nothing_to_do_notices_too_and_when_it_is_over() -> None:
+    async def test(rig: EngineRig) -> None:
+        await rig.pass_time(3600.0)
+        rig.store.broken[None] = READ_ONLY
+        await rig.pass_time(CHECK_EVERY_S + 0.1)
+        assert await trouble(rig) == ("the store takes nothing", (f"The store takes nothing: {READ_ONLY}",))
+        rig.store.broken.clear()
+        await rig.pass_time(RETRY_S + 0.1)
+        assert await trouble(rig) == (None, ())
+
+    rig = with_engine(test)
+    assert [type(body) for body in rig.bodies(StoreFailing | StoreWorks)] == [StoreFailing, StoreWorks]
 
 
 class FailsNth(BreakableStore):

@@ -70,14 +70,18 @@ LEFT = st.lists(PIECES | st.binary(max_size=8) | LONG, max_size=40).map(b"".join
 @pytest.mark.parametrize("kind", SYSTEMS)
 @given(left=LEFT)
 @example(left=b"6 --5 QQ==\r\n")
-@example(left=b"9" * 5000 + b"\n.0123456789abcdef\n1 (a) S 1 1 1" + b" 0" * 20)
-@example(left=b"2\n.0123456789abcdef\n1 (a) S 1 1 1" + b" 0" * 15 + b" " + b"9" * 400)
+@example(left=b"9" * 5000 + b"\n1 (a) S 1 1 1" + b" 0" * 48 + b"\n\n.0123456789abcdef\n")
+@example(left=b"1 \n1 (a) S 1 1 1" + b" 0" * 15 + b" " + b"9" * 400 + b" 0" * 40 + b"\n")
+@example(left=b"1 \n" + (b"1 (a) S 1 1 1" + b" 0" * 48 + b"\n") * (LIMIT + 3))
+@example(left=b".0123456789abcdef:\n" * 5)
+@example(left=b":\r\n" * 5)
 @example(left=b".0123456789abcdef 1 1 /x\n" * (LIMIT + 3))
 @example(left=b"1 1 1 QQ== QQ==\r\n" * (LIMIT + 3))
 def test_what_a_command_leaves_is_read_whatever_it_is(kind: str, left: bytes) -> None:
     system, base = SYSTEMS[kind], BASE[kind]
     files, facts = system.files(left, base, LIMIT), system.facts(left, base, LIMIT)
-    assert len(files) <= LIMIT
+    listed = system.listed(left, base, 2, LIMIT)
+    assert [len(told) <= LIMIT for told in (files, *listed)] == [True] * 3
     assert len(facts) <= LIMIT
     assert all(len(file.path) <= PATH_BYTES and file.size_bytes >= 0 for file in files)
     assert all(told.process.pid > 0 and (told.process.parent is None or told.process.parent > 0) for told in facts)
@@ -148,6 +152,7 @@ ASKED: Sequence[Callable[[GuestSession], Awaitable[object]]] = (
     lambda session: session.list("/tmp", LIMIT),
     lambda session: session.pull("/tmp/file", lambda _piece: None, 100),
     lambda session: session.processes(),
+    lambda session: session.look(["/tmp", "/data"], LIMIT),
     lambda session: session.set_clock(1.0),
     lambda session: session.mark(),
     lambda session: session.traces(GuestMark("/tmp/mark", "word")),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import random
+import sys
 from pathlib import Path
 
 import pytest
@@ -209,7 +211,43 @@ async def test_processes_are_told_with_parents_and_commands(any_guest: PlayedGue
     assert told[os.getpid()].name
     assert told[program.pid].command == "/bin/sh -c while :; do sleep 60; done name\n1 (forged) S 1 \x1b[2J"
     assert told[os.getpid()].parent == os.getppid()
-    assert not [process for process in told.values() if process.name == "cat"]
+    assert not [process for process in told.values() if f"{session.folder}/." in process.command]
+
+
+async def test_one_look_tells_what_lists_and_processes_tell(any_guest: PlayedGuest, tmp_path: Path) -> None:
+    session = await any_guest.channel().connect(any_guest.machine)
+    program = await session.start(["/bin/sh", "-c", "while :; do sleep 60; done", "looked-at"])
+    watched = tmp_path / "disk"
+    for name in ("one", "two\n1 1 three"):
+        (watched / name).write_bytes(b"content")
+    seen = await session.look(["/nowhere", str(watched), session.folder], 100)
+    assert list(seen.files) == ["/nowhere", str(watched), session.folder]
+    for folder, files in seen.files.items():
+        assert sorted(files, key=str) == sorted(await session.list(folder, 100), key=str)
+    assert len(seen.files[str(watched)]) == 2
+    assert len((await session.look([str(watched)], 1)).files[str(watched)]) == 1
+    (told,) = [process for process in seen.processes if process.pid == program.pid]
+    assert "looked-at" in told.command
+    assert not [process for process in seen.processes if f"{session.folder}/." in process.command]
+
+
+async def test_no_name_of_a_process_forges_or_hides_another(any_guest: PlayedGuest, tmp_path: Path) -> None:
+    forged = "x) S 1\n1 (y) S "
+    forger = tmp_path / "forger.py"
+    forger.write_text(
+        "import ctypes, time\n"
+        f"ctypes.CDLL(None).prctl(15, {forged.encode()!r}, 0, 0, 0)\n"
+        "print('named', flush=True)\n"
+        "time.sleep(600)\n"
+    )
+    session = await any_guest.channel().connect(any_guest.machine)
+    program = await session.start([sys.executable, str(forger)])
+    while not await program.output(100):
+        await asyncio.sleep(0.01)  # noqa: TID251 - until another process has done something
+    told = await session.processes()
+    assert {process.name for process in told if process.pid == program.pid} == {forged}
+    assert {process.name for process in told if process.pid == 1} == {Path("/proc/1/comm").read_text().rstrip("\n")}
+    assert len({process.pid for process in told}) == len(told)
 
 
 async def test_the_clock_is_set_by_the_agent(guest: PlayedGuest) -> None:

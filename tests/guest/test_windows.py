@@ -32,6 +32,7 @@ def scripts_with(text: str) -> list[tuple[Sequence[str], list[str]]]:
         (SYSTEM.run(text, text, (), (text, text, text)), [text, text, f"{argument(text)} {argument(text)}", text]),
         (SYSTEM.list(text, text, text, 7), [text, text, text.rpartition("\\")[2]]),
         (SYSTEM.processes(text, text, 7), [text]),
+        (SYSTEM.look(text, [text, text], text, 7, 7), [text, text, text, f"{text}.files", text.rpartition("\\")[2]]),
         (SYSTEM.set_clock(text, 1.5), [text, text]),
         (SYSTEM.mark(text, text), [text, text]),
         (SYSTEM.look_for(text, text), [text, text]),

@@ -50,6 +50,7 @@ class PlayedWindows(PlayedGuest):
             _skeleton(system.run("x", "x", (), ("x", "x"))): self._run,
             _skeleton(system.list("x", "x", "x", 1)): self._list,
             _skeleton(system.processes("x", "x", 4096)): self._tell_processes,
+            _skeleton(system.look("x", ["x"], "x", 1, 1)): self._tell_both,
         }
 
     def here(self, path: str) -> Path:
@@ -106,7 +107,8 @@ class PlayedWindows(PlayedGuest):
         return super()._exec(sys.executable, ["-c", HOLDER, str(self.here(base)), str(self.here(folder)), *argv])
 
     def _list(self, told: str, folder: str, word: str) -> dict[str, Any]:
-        lines = [
+        lines = [":\r\n"]
+        lines += [
             f"{path.stat().st_size} {int(path.stat().st_mtime)} {_encoded(self._path_of(path))}\r\n"
             for path in sorted(self.here(folder).rglob("*"))
             if path.is_file() and not path.name.startswith(word)
@@ -122,6 +124,10 @@ class PlayedWindows(PlayedGuest):
             lines.append(" ".join(map(str, words)) + "\r\n")
         self.here(told).write_text("".join(lines))
         return self._nothing_more()
+
+    def _tell_both(self, files: str, folder: str, word: str, told: str, *_spaces: str) -> dict[str, Any]:
+        self._list(files, folder, word)
+        return self._tell_processes(told)
 
     def _path_of(self, path: Path) -> str:
         return "C:\\" + str(path.relative_to(self.root)).replace("/", "\\")

@@ -41,6 +41,18 @@ async def test_health_names_who_serves(tmp_path: Path) -> None:
         assert health.engine_id == (await rig.client.overview()).position.engine_id
 
 
+async def test_a_store_that_was_taken_away_is_told_to_whoever_watches_over_it(tmp_path: Path) -> None:
+    async with served(tmp_path) as rig, rig.asker() as asker:
+        rig.folders.store.rename(tmp_path / "elsewhere")
+        assert (await asker.upload("name=one", b"one")).as_a(Receipt).refusal.code == "store_failed"  # type: ignore[arg-type, union-attr]
+        health = (await asker.get("/health")).as_a(Health)
+        assert (health.status, len(health.troubles)) == ("troubled", 1)
+        assert "was taken away while it was in use" in health.troubles[0]
+        metrics = (await asker.get("/metrics")).body.decode().splitlines()
+        assert {"malbox_store_failing 1", "malbox_troubles 1", "malbox_paused 1"} <= set(metrics)
+        (tmp_path / "elsewhere").rename(rig.folders.store)
+
+
 async def test_a_sample_becomes_a_task_with_its_name_as_it_was(tmp_path: Path) -> None:
     async with served(tmp_path) as rig, rig.asker() as asker:
         receipt = (await asker.upload("name=a%2F%0A%FF.exe&origin=%2Ftmp%2Fx&priority=7", b"hello")).as_a(Receipt)  # type: ignore[arg-type]
@@ -129,6 +141,7 @@ async def test_metrics_count_what_the_overview_does(tmp_path: Path) -> None:
             'malbox_machines{state="ready"} 0',
             "malbox_disk_free_bytes 12345",
             "malbox_store_failing 0",
+            "malbox_troubles 0",
         } <= set(lines)
 
 

@@ -23,14 +23,14 @@ from malbox_tui.store.memory import MemoryStore
 from tests.support.rig import ScriptedQuarantine, ScriptedResults, ScriptedRunner
 
 
-def _engine(runner: ScriptedRunner) -> Engine:
+def scripted_engine(runner: ScriptedRunner) -> Engine:
     settings = Settings(general=GeneralSettings(max_workers=2))
     return Engine(settings, Adapters(MemoryStore(), ScriptedQuarantine(), ScriptedResults(), runner, SystemClock()))
 
 
 @pytest.fixture
 def thread() -> Iterator[EngineThread]:
-    engine = EngineThread(lambda: _engine(ScriptedRunner(seconds=0.0)), lambda: None)
+    engine = EngineThread(lambda: scripted_engine(ScriptedRunner(seconds=0.0)), lambda: None)
     engine.start()
     yield engine
     engine.stop(ShutdownMode.GIVE_BACK)
@@ -99,7 +99,7 @@ def test_any_loop_in_any_thread_may_use_the_client(thread: EngineThread) -> None
 
 
 def test_a_stopped_engine_says_so_and_ends_the_events() -> None:
-    engine = EngineThread(lambda: _engine(ScriptedRunner()), lambda: None)
+    engine = EngineThread(lambda: scripted_engine(ScriptedRunner()), lambda: None)
     engine.start()
 
     async def work() -> None:
@@ -130,7 +130,7 @@ def test_what_keeps_an_engine_from_starting_reaches_the_caller() -> None:
             raise ConfinementUnavailable("no bubblewrap")
 
     ended = threading.Event()
-    engine = EngineThread(lambda: _engine(Unconfined()), ended.set)
+    engine = EngineThread(lambda: scripted_engine(Unconfined()), ended.set)
     with pytest.raises(ConfinementUnavailable, match="no bubblewrap"):
         engine.start()
     assert ended.is_set()

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from malbox_tui.config.settings import AnalysisSettings
+from malbox_tui.engine.attempt import Attempt
 from malbox_tui.engine.batch import STUCK_S
-from malbox_tui.engine.executor import END_MARGIN_S, Attempt
 from malbox_tui.engine.guest_order import GuestTimes
+from malbox_tui.engine.running import END_MARGIN_S
 from malbox_tui.model.task import EndedBy, Outcome, TaskState
 
 EPSILON_S = 1e-6

@@ -1,7 +1,6 @@
 """Draws the plan of a run from its seed.
 
-Times lie on a coarse grid, so that things happen at the same moment far more often than in life. (Longer than most modules: most of
-it is tables of how often what is to happen.)
+Times lie on a coarse grid, so that things happen at the same moment far more often than in life.
 """
 
 from __future__ import annotations
@@ -11,15 +10,14 @@ from random import Random
 
 from msgspec import structs
 
-from malbox_tui.config.machines import Arch, MachinerySettings, MachineSettings, Provider
-from malbox_tui.config.profiles import ProfileSettings
-from malbox_tui.config.settings import AnalysisSettings, GeneralSettings, Settings
-from malbox_tui.config.workers import ExecutionMode, PluginRestrictions, WorkerSettings
+from malbox_tui.config.settings import Settings
 from malbox_tui.model.commands import ShutdownMode
 from malbox_tui.model.machine import MachineState
 from malbox_tui.model.task import OWNED_STATES, RequirementClass, TaskState
 from malbox_tui.simulated.faults import Fault
 from malbox_tui.simulated.world import Durations, Span
+from tests.simulation.drawn_faults import INJECTED, rates
+from tests.simulation.drawn_settings import limits_of, machines_of, profiles_of, settings_of, some_of
 from tests.simulation.plan import (
     Action,
     Cancel,
@@ -46,71 +44,23 @@ GRID_S = 0.5
 
 OUT_OF_ORDER = (MachineState.QUARANTINED, MachineState.MISSING, MachineState.MISSING)
 
-MACHINE_FAULTS = (
-    Fault.CHECK_FAILS,
-    Fault.REVERT_FAILS,
-    Fault.REVERT_HANGS,
-    Fault.REVERT_LEAVES_OFF,
-    Fault.REVERT_LEAVES_DIRT,
-    Fault.STOP_FAILS,
-    Fault.STOP_HANGS,
-    Fault.MACHINE_MISSING,
-    Fault.MACHINE_SLOW,
-    Fault.GUEST_NEVER_UP,
-)
-GUEST_FAULTS = (
-    Fault.GUEST_REFUSES,
-    Fault.GUEST_LOST_IN_PUT,
-    Fault.GUEST_LOST_IN_EXECUTE,
-    Fault.GUEST_REBOOTED,
-    Fault.SCREENSHOT_FAILS,
-    Fault.DUMP_FAILS,
-    Fault.CAPTURE_BREAKS,
-    Fault.GUEST_POWERED_OFF,
-    Fault.SAMPLE_NEVER_ENDS,
-    Fault.OUTPUT_FLOODS,
-    Fault.OUTPUT_TORN,
-)
-PLUGIN_FAULTS = (Fault.PLUGIN_CRASHES, Fault.PLUGIN_HANGS, Fault.PLUGIN_DEAF)
-BENCH_FAULTS = (
-    Fault.BENCH_BREAKS,
-    Fault.ACQUIRE_FAILS,
-    Fault.ACQUIRE_SLOW,
-    Fault.RELEASE_FAILS,
-    Fault.RELEASE_SLOW,
-    Fault.SAMPLE_MISSING,
-    Fault.SAMPLE_CHANGED,
-    Fault.LEASE_TAKEN_OVER,
-)
-DISK_FAULTS = (
-    Fault.QUARANTINE_FULL,
-    Fault.QUARANTINE_FAILS,
-    Fault.QUARANTINE_SLOW,
-    Fault.RESULTS_FULL,
-    Fault.RESULTS_FAIL,
-    Fault.RESULTS_SLOW,
-    Fault.STORE_FULL,
-    Fault.STORE_FAILS,
-    Fault.STORE_SLOW,
-)
-
 
 def plan_of(seed: int) -> Plan:
     """The plan of a seed; the same in every process."""
     chance = Random(seed)
-    machines = _machines(chance)
-    settings = _settings(chance, machines)
+    machines = machines_of(chance)
+    settings = settings_of(chance, machines)
     contents = chance.choice((4, 12, 40))
     epochs = []
     for _ in range(chance.choice((1, 1, 2, 2, 3, 4))):
         epochs.append(_epoch(chance, settings, contents))
         if chance.random() < 0.25:
-            settings = _settings(chance, _some(chance, machines))
+            settings = settings_of(chance, some_of(chance, machines))
     durations, plugin_s = _durations(chance)
     return Plan(
         seed=seed,
         epochs=tuple(epochs),
-        rates=_rates(chance),
+        rates=rates(chance),
         durations=durations,
         plugin_s=plugin_s,
         hurry=chance.choice((0.0, 0.0, 0.005, 0.03)),
@@ -123,41 +73,13 @@ def plan_of(seed: int) -> Plan:
     )
 
 
-def _machines(chance: Random) -> tuple[MachineSettings, ...]:
-    return tuple(
-        MachineSettings(
-            name=f"vm-{number}",
-            provider=Provider.SIMULATED,
-            platform=chance.choice(("linux", "windows", "windows")),
-            arch=chance.choice((Arch.X64, Arch.X64, Arch.X86)),
-            tags=tuple(tag for tag in ("office", "net") if chance.random() < 0.4),
-            max_failures=chance.choice((1, 2, 3)),
-        )
-        for number in range(1, 1 + chance.choice((0, 1, 2, 2, 3, 3, 4)))
-    )
-
-
-def _some(chance: Random, machines: tuple[MachineSettings, ...]) -> tuple[MachineSettings, ...]:
-    return tuple(machine for machine in machines if chance.random() < 0.7)
-
-
-def _profiles(machines: tuple[MachineSettings, ...]) -> tuple[ProfileSettings, ...]:
-    """One of everything that a profile can say: each kind of content has one, and one wants a machine where there are some."""
-    platform = machines[0].platform if machines else None
-    return (
-        ProfileSettings(name="short", plugins=("digests",), required=("digests",), timeout_s=1.0),
-        ProfileSettings(name="programs", kinds=("pe",), platform=platform),
-        ProfileSettings(name="others", kinds=("elf",), options={"strings": {"min_length": "8"}}),
-    )
-
-
 def _with_profiles(epoch: Epoch) -> Epoch:
     """The same, in every third epoch, with profiles that samples are given, by hand or by kind, and that are changed while tasks wait.
     They are drawn by themselves."""
     chance = Random(repr((epoch.settings.analysis, len(epoch.actions), epoch.actions[:2])))
     if chance.random() > 0.35:
         return epoch
-    profiles = _profiles(epoch.settings.machines)
+    profiles = profiles_of(epoch.settings.machines)
     names = ("", "", *(profile.name for profile in profiles))
     timeout_s = epoch.settings.analysis.critical_timeout_s
     settings = structs.replace(epoch.settings, profiles=tuple(p for p in profiles if (p.timeout_s or 0) < timeout_s))
@@ -168,69 +90,11 @@ def _with_profiles(epoch: Epoch) -> Epoch:
     return replace(epoch, settings=settings, actions=tuple(actions))
 
 
-def _settings(chance: Random, machines: tuple[MachineSettings, ...]) -> Settings:
-    low, high = _limits(chance)
-    return Settings(
-        general=GeneralSettings(min_workers=low, max_workers=high, idle_timeout_ms=chance.choice((500, 1000, 3000, 60_000))),
-        workers=tuple(_group(chance, name) for name in ("alpha", "beta")[: chance.choice((0, 1, 1, 2))]),
-        machines=machines,
-        machinery=MachinerySettings(
-            max_starting=chance.choice((1, 2, 8)),
-            start_timeout_s=chance.choice((5.0, 15.0)),
-            probe_interval_s=chance.choice((5.0, 60.0, 200.0)),
-            max_attempts=chance.choice((1, 2, 3)),
-        ),
-        analysis=_analysis(chance),
-    )
-
-
-def _analysis(chance: Random) -> AnalysisSettings:
-    """Limits that are far away, or so near that one of them is reached."""
-    timeout_s = chance.choice((2.0, 2.0, 8.0, 20.0))
-    return AnalysisSettings(
-        timeout_s=timeout_s,
-        critical_timeout_s=chance.choice((1800.0, timeout_s + 0.5, timeout_s + 0.5)),
-        initializing_timeout_s=chance.choice((120.0, 1.5)),
-        preparing_timeout_s=chance.choice((900.0, 900.0, 1.5)),
-        collecting_timeout_s=chance.choice((60.0, 20.0, 0.5)),
-        stopping_timeout_s=chance.choice((60.0, 60.0, 1.0)),
-        enforce_timeout=chance.random() < 0.1,
-        cancel_grace_s=chance.choice((0.5, 2.0)),
-        flush_grace_s=chance.choice((0.5, 10.0)),
-        lease_s=chance.choice((1.5, 6.0, 30.0)),
-        max_crashes=chance.choice((1, 2, 3)),
-    )
-
-
-def _limits(chance: Random) -> tuple[int, int]:
-    high = chance.choice((0, 1, 1, 2, 2, 3, 4))
-    return chance.randint(0, high), high
-
-
-def _group(chance: Random, name: str) -> WorkerSettings:
-    low, high = _limits(chance)
-    batch_size = chance.choice((1, 1, 2, 2, 3, 8))
-    return WorkerSettings(
-        name=name,
-        execution_mode=ExecutionMode.SINGLE if batch_size == 1 else ExecutionMode.BATCH,
-        max_batch_size=batch_size,
-        batch_timeout_ms=chance.choice((500, 1000, 4000)),
-        compatible_tasks=chance.choice((None, ("static",), ("dynamic",), ("static", "dynamic"))),
-        compatible_platforms=chance.choice((None, None, ("windows",), ("linux",))),
-        priority=chance.choice((1, 5, 9)),
-        min_workers=low,
-        max_workers=high,
-        idle_timeout_ms=chance.choice((500, 2000)),
-        max_concurrent_tasks=chance.choice((1, 2, 3)),
-        plugin_restrictions=PluginRestrictions(deny=chance.choice(((), (), ("yara-x",)))),
-    )
-
-
 def _epoch(chance: Random, settings: Settings, contents: int) -> Epoch:
     length_s = _moment(chance, chance.choice((60.0, 60.0, 400.0, 400.0)))
     actions: list[tuple[float, Action]] = [(_moment(chance, 3.0), _submit(chance, settings, contents)) for _ in range(2)]
     actions += [(_moment(chance, length_s), _action(chance, settings, contents)) for _ in range(chance.randint(6, 28))]
-    actions += [(_moment(chance, length_s), Inject(chance.choice(_INJECTED))) for _ in range(chance.randint(4, 16))]
+    actions += [(_moment(chance, length_s), Inject(chance.choice(INJECTED))) for _ in range(chance.randint(4, 16))]
     actions += _scene(chance, settings, contents, length_s)
     if any(group.batch_size > 1 for group in settings.groups()):
         static = replace(_submit(chance, settings, contents, RequirementClass()), again=True)
@@ -296,56 +160,6 @@ def _ending(chance: Random, length_s: float) -> Crash | Stop:
     return Stop(length_s, mode, within_s, harder)
 
 
-_SELDOM = (
-    Fault.GUEST_REFUSES,
-    Fault.GUEST_LOST_IN_PUT,
-    Fault.GUEST_LOST_WHEN_ASKED,
-    Fault.GUEST_REBOOTED,
-    Fault.SCREENSHOT_FAILS,
-    Fault.DUMP_FAILS,
-    Fault.DUMP_FAILS,
-    Fault.CAPTURE_BREAKS,
-    Fault.MACHINE_MISCONFIGURED,
-    Fault.MACHINE_UNABLE,
-    Fault.GUEST_POWERED_OFF,
-    Fault.GUEST_LOST_IN_EXECUTE,
-    Fault.SAMPLE_NEVER_ENDS,
-    Fault.OUTPUT_FLOODS,
-    Fault.OUTPUT_TORN,
-    Fault.PLUGIN_DEAF,
-    Fault.REVERT_LEAVES_DIRT,
-    Fault.RESULTS_SLOW,
-)
-"""What chance alone reaches too rarely."""
-_RAREST = (
-    Fault.OUTPUT_FLOODS,
-    Fault.OUTPUT_TORN,
-    Fault.OUTPUT_TORN,
-    Fault.OUTPUT_TORN,
-    Fault.GUEST_LOST_IN_EXECUTE,
-    Fault.GUEST_LOST_IN_PUT,
-    Fault.GUEST_LOST_WHEN_ASKED,
-    Fault.GUEST_POWERED_OFF,
-    Fault.GUEST_POWERED_OFF,
-    Fault.GUEST_POWERED_OFF,
-    Fault.GUEST_REBOOTED,
-    Fault.GUEST_REBOOTED,
-    Fault.GUEST_REBOOTED,
-    Fault.GUEST_REFUSES,
-    Fault.GUEST_REBOOTED,
-    Fault.MACHINE_UNABLE,
-    Fault.DUMP_FAILS,
-    Fault.DUMP_FAILS,
-    Fault.DUMP_FAILS,
-    Fault.PLUGIN_DEAF,
-    Fault.SAMPLE_NEVER_ENDS,
-    Fault.SAMPLE_NEVER_ENDS,
-    Fault.SAMPLE_NEVER_ENDS,
-    Fault.SAMPLE_NEVER_ENDS,
-    Fault.SAMPLE_NEVER_ENDS,
-)
-_INJECTED = (*GUEST_FAULTS, *BENCH_FAULTS, *Fault, *_SELDOM, *_SELDOM, *_SELDOM, *_RAREST, *_RAREST, *_RAREST)
-
 _WEIGHTS: tuple[tuple[type, int], ...] = (
     (Submit, 12),
     (Cancel, 20),
@@ -380,7 +194,7 @@ def _action(chance: Random, settings: Settings, contents: int) -> Action:
     if kind is JumpClock:
         return JumpClock(chance.choice((25 * 3600.0, -25 * 3600.0, -1.0, 60.0)))
     if kind is Inject:
-        return Inject(chance.choice(_INJECTED))
+        return Inject(chance.choice(INJECTED))
     if kind is Disable:
         ready = (MachineState.READY, MachineState.READY)
         return Disable(
@@ -429,30 +243,8 @@ def _resize(chance: Random, settings: Settings) -> Resize:
         return Resize(group, *chance.choice(((5, 2), (-1, None), (None, -1), (None, 1025), (2000, 2000))))
     if chance.random() < 0.03:
         return Resize("gpu", 0, 1)
-    low, high = _limits(chance)
+    low, high = limits_of(chance)
     return Resize(group, chance.choice((None, low)), chance.choice((None, high)))
-
-
-_RATES: tuple[tuple[tuple[Fault, ...], tuple[float, ...]], ...] = (
-    (MACHINE_FAULTS, (0.05, 0.2, 0.4)),
-    (GUEST_FAULTS, (0.2, 0.4, 0.8)),
-    (PLUGIN_FAULTS, (0.02, 0.1, 0.3)),
-    (BENCH_FAULTS, (0.1, 0.3)),
-    (DISK_FAULTS, (0.01, 0.05, 0.15)),
-)
-"""Faults of a kind → how often one of them comes in a run that has it. What is called seldom fails more often."""
-
-
-def _rates(chance: Random) -> dict[Fault, float]:
-    """Some faults in most runs, none in some: a run in which everything fails reaches little."""
-    if chance.random() < 0.15:
-        return {}
-    rates = {}
-    for faults, values in _RATES:
-        for fault in faults:
-            if chance.random() < 0.2:
-                rates[fault] = chance.choice(values)
-    return rates
 
 
 def _durations(chance: Random) -> tuple[Durations, Span | None]:

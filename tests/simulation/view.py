@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Mapping
 
+from malbox_tui.engine.attempt import Attempt
 from malbox_tui.engine.cancellation import CancelToken
 from malbox_tui.engine.engine import STORE, Engine
-from malbox_tui.engine.executor import Attempt
 from malbox_tui.engine.machine import Machine
 from malbox_tui.engine.worker import Worker
 from malbox_tui.engine.worker_group import WorkerGroup

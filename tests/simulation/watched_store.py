@@ -62,6 +62,9 @@ class WatchedStore:
     async def identify(self, sha256: str, identification: Identification) -> None:
         await self._store.identify(sha256, identification)
 
+    async def check(self) -> None:
+        await self._store.check()
+
     async def pending(self) -> Sequence[PendingEntry]:
         return await self._store.pending()
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from malbox_tui.model.errors import DataFolderInUse, StoreError
+from malbox_tui.store import folder_lock
 from malbox_tui.store.folder_lock import LOCK_NAME, FolderLock
 from tests.store.builders import process
 
@@ -55,6 +56,24 @@ def test_a_holder_that_has_not_said_who_it_is_holds_all_the_same(tmp_path: Path)
         FolderLock(tmp_path).acquire(0.0)
     lock.close()
     assert caught.value.pid is None
+
+
+def test_who_held_it_before_is_not_taken_for_the_holder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between taking the lock and writing who it is, the holder may be held up."""
+    with process("tests.store.locking_process", tmp_path) as former:
+        assert former.stdout is not None
+        former.stdout.readline()
+    lock = FolderLock(tmp_path)
+    left = (tmp_path / LOCK_NAME).read_bytes()
+    lock.acquire(HALF_PAST_ELEVEN)
+    written = (tmp_path / LOCK_NAME).read_bytes()
+    (tmp_path / LOCK_NAME).write_bytes(left)
+    monkeypatch.setattr(folder_lock.time, "sleep", lambda _seconds: (tmp_path / LOCK_NAME).write_bytes(written))
+    with pytest.raises(DataFolderInUse) as caught:
+        FolderLock(tmp_path).acquire(HALF_PAST_ELEVEN)
+    lock.close()
+    assert former.pid != caught.value.pid == os.getpid()
+    assert not (tmp_path / LOCK_NAME).read_bytes()
 
 
 def test_the_lock_file_is_the_owners_alone(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ import pytest
 
 from malbox_tui.config.settings import Isolation
 from malbox_tui.model.errors import StoreFull
-from malbox_tui.model.events import EventBody, PluginStarted, PluginStopped
+from malbox_tui.model.events import EventBody, PluginProgress, PluginStarted, PluginStopped
 from malbox_tui.ports import Findings, PluginBench, PluginJob, PluginRunner, ResultStore, ResultWriter
 from malbox_tui.simulated.faults import ALWAYS, Fault
 from malbox_tui.simulated.plugin_run import SimulatedPlugin
@@ -104,11 +104,15 @@ class PluginRig(ABC):
         """Wait for the news of a plugin's begin."""
         await self._until_told(PluginStarted, behaviour)
 
+    async def until_deaf(self) -> None:
+        """Wait until `DEAF` hears nothing any more."""
+        await self.until_started(Behaviour.DEAF)
+
     async def until_stopped(self, behaviour: Behaviour) -> None:
         """Wait for the news of a plugin's end."""
         await self._until_told(PluginStopped, behaviour)
 
-    async def _until_told(self, kind: type[PluginStarted | PluginStopped], behaviour: Behaviour) -> None:
+    async def _until_told(self, kind: type[PluginStarted | PluginProgress | PluginStopped], behaviour: Behaviour) -> None:
         async with asyncio.timeout(DEADLINE_S):
             while not any(isinstance(news, kind) and news.plugin == behaviour for news in self.news):
                 await asyncio.sleep(0.01)  # noqa: TID251 - a poll with a deadline
@@ -135,6 +139,10 @@ class HostRig(PluginRig):
 
     def crash_next(self) -> None:
         """It reads what it is to do in the sample."""
+
+    async def until_deaf(self) -> None:
+        """It says so, and a process takes a moment to get there."""
+        await self._until_told(PluginProgress, Behaviour.DEAF)
 
 
 class SimulatedRig(PluginRig):
@@ -185,8 +193,12 @@ _SOURCES = {
             ctx.task().sample_bytes()
         """,
     Behaviour.DEAF: """
+        told = False
         while True:
             try:
+                if not told:
+                    ctx.progress(0.1, "deaf from here on")
+                    told = True
                 time.sleep(1)
             except BaseException:
                 pass

@@ -43,6 +43,7 @@ from tests.support.scripted import (
     BreakableStore,
     JumpingClock,
     ScriptedLimits,
+    ScriptedPauses,
     ScriptedQuarantine,
     ScriptedResults,
     ScriptedRunner,
@@ -202,6 +203,7 @@ def with_engine(
     guest_plugins: Sequence[GuestPlugin] = (),
     plugins: PluginSettings | None = None,
     profiles: Sequence[ProfileSettings] = (),
+    pauses: ScriptedPauses | None = None,
 ) -> EngineRig:
     """Run `test` against a running engine, stop it (`stop` None: the test does), and check what must always hold.
 
@@ -217,7 +219,7 @@ def with_engine(
     )
 
     async def live() -> EngineRig:
-        rig = built(settings, machines, store or BreakableStore(), runner or ScriptedRunner(), sample, guest_plugins)
+        rig = built(settings, machines, store or BreakableStore(), runner or ScriptedRunner(), sample, guest_plugins, pauses)
         prepare(rig)
         life = rig.life = await started(rig)
         listening = asyncio.get_running_loop().create_task(_listen(rig))
@@ -244,6 +246,7 @@ def built(
     runner: ScriptedRunner,
     sample: Program | None = None,
     guest_plugins: Sequence[GuestPlugin] = (),
+    pauses: ScriptedPauses | None = None,
 ) -> EngineRig:
     """An engine that does not run yet, with its surroundings; `sample` is what every sample does in a guest."""
     world = World(1, asyncio.sleep, machines, durations=QUICK)  # noqa: TID251 - turned time
@@ -262,6 +265,7 @@ def built(
         limits,
         marks=SimulatedMarks(world),
         intakes=store,
+        pauses=pauses or ScriptedPauses(),
         guest_plugins=guest_plugins,
     )
     engine = Engine(settings, adapters)

@@ -70,6 +70,10 @@ class BreakableStore(MemoryStore):
         error = self.broken.get(type(request), self.broken.get(None))
         return super()._carry_out(request) if error is None else lambda: request.answer.fail(error)
 
+    async def check(self) -> None:
+        if (error := self.broken.get(None)) is not None:
+            raise error
+
 
 @dataclass
 class ScriptedWriter:
@@ -159,6 +163,22 @@ class ScriptedLimits:
             raise self.raises.pop(0)
         self.saved = dict(limits)
         return "Saved."
+
+
+class ScriptedPauses:
+    """Where a pause is kept; `raises`: what the next calls of `keep` end with."""
+
+    def __init__(self) -> None:
+        self.reason: str | None = None
+        self.raises: list[Exception] = []
+
+    async def kept(self) -> str | None:
+        return self.reason
+
+    async def keep(self, reason: str | None) -> None:
+        if self.raises:
+            raise self.raises.pop(0)
+        self.reason = reason
 
 
 class JumpingClock(LoopClock):

@@ -348,7 +348,7 @@ class ScriptedClient(Client):
         return ()
 
     async def events(self, after: Position | None) -> AsyncIterator[Event | Gap]:
-        """See `Client`. Who follows anew is told everything since the last gap again."""
+        """See `Client`. Who follows anew from the beginning is told everything since the last gap again."""
         index = self._begin
         while True:
             while index < len(self._items):
@@ -358,6 +358,8 @@ class ScriptedClient(Client):
                     return
                 if isinstance(item, Gap):
                     self._begin = index
+                elif after is not None and item.position.engine_id == after.engine_id and item.position.seq <= after.seq > 0:
+                    continue
                 yield item
             self._more.clear()
             await self._more.wait()

@@ -14,7 +14,7 @@ from textual.widgets._toast import Toast
 
 from malbox_tui.model.commands import PausePool, ShutdownMode
 from malbox_tui.model.errors import Disconnected
-from malbox_tui.model.events import EngineStarted, Event, Position, TaskCreated
+from malbox_tui.model.events import EngineStarted, Event, Position, TaskCreated, TaskGivenBack
 from malbox_tui.model.task import TaskState
 from malbox_tui.ports import Away
 from malbox_tui.tui.app import MalboxApp
@@ -22,7 +22,11 @@ from malbox_tui.tui.banner import away_notice
 from malbox_tui.tui.glyphs import tone
 from malbox_tui.tui.header import header_line
 from malbox_tui.tui.moment import Moment
+from malbox_tui.tui.screens import report
 from malbox_tui.tui.screens.dialogs import Question
+from malbox_tui.tui.screens.task import TaskScreen
+from malbox_tui.tui.widgets.away_bar import AwayBar
+from malbox_tui.tui.widgets.report_view import ReportView
 from tests.tui.playing import until
 from tests.tui.scripted import (
     ENGINE_ID,
@@ -80,6 +84,46 @@ async def test_a_lost_connection_can_not_be_missed() -> None:
             " NOT CONNECTED  since 08:59:30: the engine has ended; trying again in 4 s; what you see is of"
         )
         assert "not connected" in app.dashboard.header.line(0, 120).plain
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pages", ["enter", "enter s", "enter v"])
+async def test_nor_can_it_on_a_page_that_is_open(pages: str) -> None:
+    async with attached() as (app, pilot, _, way):
+        await pilot.press("end")
+        await frame(app, pilot)
+        for key in pages.split():
+            before = app.screen
+            await pilot.press(key)
+            await until(pilot, lambda before=before: app.screen is not before)
+        way.breaks("the engine has ended")
+        await frame(app, pilot)
+        bars = [str(bar.render()) for screen in app.screen_stack for bar in screen.query(AwayBar)]
+        assert len(bars) == len(pages.split())
+        assert all(bar.startswith(" NOT CONNECTED  since 08:59:30: the engine has ended; trying again in 4 s;") for bar in bars)
+        assert app.screen.query_one(AwayBar).region.y == 0
+        way.comes_back()
+        await frame(app, pilot)
+        assert not list(app.screen.query(AwayBar))
+
+
+@pytest.mark.slow
+async def test_reports_that_were_asked_for_meanwhile_are_read_when_it_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report, "READ_AGAIN_S", 0.01)
+    async with attached() as (app, pilot, client, way):
+        path = record(1).task.plugins[0].results[0].path
+        client.results[path] = Disconnected("sbx-01", "gone")
+        await pilot.press("end", "enter")
+        await until(pilot, lambda: isinstance(app.screen, TaskScreen) and app.screen.record is not None)
+        way.breaks()
+        await pilot.press("v")
+        await until(pilot, lambda: isinstance(app.screen, report.ReportScreen))
+        await pilot.pause()
+        assert "Reading" in str(app.screen.query_one(ReportView).line(0, 80))
+        client.results[path] = b'{"sections": [{"id": "s", "title": "At last", "blocks": []}]}'
+        way.comes_back()
+        view = app.screen.query_one(ReportView)
+        await until(pilot, lambda: any("At last" in str(view.line(index, 80)) for index in range(view.line_count())))
 
 
 @pytest.mark.parametrize(
@@ -158,6 +202,32 @@ async def test_an_engine_that_was_started_again_is_told_and_read_anew() -> None:
         assert said(app) == ["The engine was started again; everything was read anew."]
 
 
+async def test_what_happened_while_an_engine_was_started_again_is_in_the_log() -> None:
+    async with attached() as (app, pilot, client, _):
+        client.happens(TaskGivenBack(task_id=2, reason="before", crashes=0))
+        await until(pilot, lambda: len(app.picture.log) == 1)
+        client._engine["position"] = Position(ENGINE_ID, 2, 4)
+        for seq, body in enumerate(
+            (
+                TaskGivenBack(task_id=1, reason="interrupted", crashes=1),
+                TaskGivenBack(task_id=2, reason="interrupted", crashes=1),
+                EngineStarted(recovered=2),
+                TaskGivenBack(task_id=1, reason="after", crashes=1),
+            ),
+            2,
+        ):
+            client._tell(Event(Position(ENGINE_ID, 2, seq), NOW, body))
+        await until(pilot, lambda: app.picture.log[-1].detail == "after")
+        assert [(line.subject, line.detail) for line in app.picture.log] == [
+            ("#2 given back", "before"),
+            ("#1 given back", "interrupted"),
+            ("#2 given back", "interrupted"),
+            ("engine started", "2 tasks recovered"),
+            ("#1 given back", "after"),
+        ]
+        assert app.picture.tasks[2].state is TaskState.RUNNING, "as it was read, which is later than what is in the log"
+
+
 @pytest.mark.parametrize("key", ["c", "enter"])
 async def test_a_question_about_a_task_of_another_engine_is_closed_unanswered(key: str) -> None:
     async with attached() as (app, pilot, client, _):
@@ -223,6 +293,13 @@ def test_the_header_says_where_one_is_attached_and_how(width: int, read_only: bo
     seen = overview(consoles=(console(), console("ben")))
     moment = Moment(NOW)
     assert header_line(seen, group(), moment, width, ScriptedAttachment(read_only=read_only)).plain.startswith(beginning)
+
+
+def test_before_anything_was_read_the_header_claims_nothing() -> None:
+    way = ScriptedAttachment()
+    assert header_line(None, None, Moment(NOW), 80, way).plain == " malbox  ana@sbx-01, connecting…"
+    way.breaks()
+    assert header_line(None, None, Moment(NOW), 80, way).plain == " malbox  ana@sbx-01, not connected"
 
 
 def test_a_long_place_is_cut_before_what_matters() -> None:

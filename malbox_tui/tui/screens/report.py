@@ -9,7 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.screen import Screen
 
-from malbox_tui.model.errors import EngineStopped, MalboxError
+from malbox_tui.model.errors import Disconnected, EngineStopped, MalboxError
 from malbox_tui.model.queries import TaskRecord
 from malbox_tui.ports import Client
 from malbox_tui.reports.gathering import gathered
@@ -22,6 +22,9 @@ from malbox_tui.tui.task_page import in_order
 from malbox_tui.tui.text import joined_cells, plain
 from malbox_tui.tui.widgets.key_bar import KeyBar
 from malbox_tui.tui.widgets.report_view import ReportView
+
+READ_AGAIN_S = 1.0
+"""How long after the engine could not be reached it is asked again."""
 
 
 class ReportScreen(Screen[None]):
@@ -52,6 +55,9 @@ class ReportScreen(Screen[None]):
         try:
             self._view.show(await gathered(self._client.read, in_order(self.record.task.plugins)))
         except EngineStopped:
+            return
+        except Disconnected:  # which the page says above
+            self.set_timer(READ_AGAIN_S, self._read)
             return
         except MalboxError as error:
             say(self.app, str(error), bad=True)
