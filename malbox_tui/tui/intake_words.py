@@ -14,6 +14,7 @@ from malbox_tui.tui.text import clock_time, counted, first_fitting, fit, joined_
 
 LABEL_CELLS = 11
 SHOWN_REFUSALS = 3
+"""Of more refusals the others are counted."""
 SHOWN_KINDS = 6
 BAR_CELLS = 20
 
@@ -24,24 +25,26 @@ def preview_title(survey: Survey) -> Text:
     return plain(f"Add {_grouped(survey.files, 'file')}, {short_size(survey.size_bytes)}{going_on}", "bold")
 
 
-def preview_lines(survey: Survey, title: str, known: Collection[str] | None, moment: Moment, width: int) -> list[Text]:
+def preview_lines(
+    survey: Survey, title: str, known: Collection[str] | None, moment: Moment, width: int, named: int = SHOWN_REFUSALS
+) -> list[Text]:
     """What would come in, in lines of `width` cells. `title` says from where; `known` are the sums that have a task already (None: it
-    could not be asked)."""
+    could not be asked); `named` refusals are given with their reasons."""
     cells, muted = (LABEL_CELLS, width), moment.tone("muted")
     rows = [("from", sentence(title).plain, "")]
     if survey.kinds:
         rows.append(("kinds", _kinds(survey), ""))
     if survey.archives:
-        rows.append(("archives", f"{survey.archives:,}, of which what is in them is taken", ""))
+        rows.append(("archives", f"{survey.archives:,}; what is in them is taken", ""))
     rows += [("known", said, "") for said in _known(survey, known)]
     if survey.refused:
         rows.append(("refused", f"{survey.refused:,} can't be taken:", moment.tone("bad")))
     lines = [line for label, text, style in rows for line in labelled(label, text, cells, muted, style)]
-    for refused in survey.refusals[:SHOWN_REFUSALS]:
+    for refused in survey.refusals[:named]:
         said = joined_cells([plain(" " * LABEL_CELLS), sentence(f"{escape(refused.name.name)}: {refused.refusal.reason}")], "")
         lines.append(fit(said, width) if said.cell_len > width else said)
-    if survey.refused > SHOWN_REFUSALS:
-        lines.append(plain(f"{' ' * LABEL_CELLS}and {survey.refused - SHOWN_REFUSALS:,} more; the account will name each", muted))
+    if survey.refused > named:
+        lines.append(plain(f"{' ' * LABEL_CELLS}and {survey.refused - named:,} more; the account will name each", muted))
     return lines
 
 
@@ -59,11 +62,10 @@ def progress_line(run: IntakeRun, moment: Moment, width: int) -> Text:
     left = f" · {clock_time(run.left_s)} left" if run.left_s is not None and run.elapsed_s >= 1 else ""
     refused = f" · {run.refusals:,} refused" if run.refusals else ""
     stop = "stopping" if run.is_stopped else "esc stops"
+    counts = (f"{said}{rate}{left}{refused}", f"{said}{rate}{left}", f"{said}{left}", said)
     phrases = [
-        f"{bar}{said}{rate}{left}{refused} · {stop}",
-        f"{said}{rate}{left} · {stop}",
-        f"{said}{left} · {stop}",
-        f"{said} · {stop}",
+        f"{begun}{counted_so} · {stop}"
+        for begun, counted_so in ((bar, counts[0]), (bar, counts[1]), *(("", one) for one in counts))
     ]
     line = joined_cells([word, plain(first_fitting(phrases, width - word.cell_len - 1))])
     return fit(line, width)
@@ -104,7 +106,7 @@ def _known(survey: Survey, known: Collection[str] | None) -> list[str]:
     if survey.twins:
         said.append(f"{survey.twins:,} {'is' if survey.twins == 1 else 'are'} here twice")
     if survey.done and survey.unread > 0 and known is not None:
-        said.append(f"{survey.unread:,} were not read for that; it shows when they are added")
+        said.append(f"{survey.unread:,} not read for that: it shows when they are added")
     return ["; ".join(said)] if said else []
 
 

@@ -35,7 +35,7 @@ from malbox_tui.model.worker import StopReason, WorkerKind
 from malbox_tui.tui.app import MalboxApp
 from malbox_tui.tui.themes import LIGHT
 from malbox_tui.tui.widgets.picture_view import PictureView
-from tests.golden import findings, fleet
+from tests.golden import findings, fleet, intakes
 from tests.tui.scripted import (
     MALICIOUS,
     SUSPICIOUS,
@@ -356,6 +356,19 @@ SCENES: tuple[Scene, ...] = (
     Scene("none-matches-80x24", SMALL, told, ["slash", "z", "z", "enter"]),
     Scene("failed-view-120x40", NORMAL, told, ["v", "v", "v", "v"]),
     Scene("add-80x24", SMALL, told, ["a", "slash", "s"]),
+    Scene("drop-80x24", SMALL, told, before=intakes.dropped),
+    Scene("drop-120x40", NORMAL, told, before=intakes.dropped, in_readme=True),
+    Scene("drop-60x18", NARROW, told, before=intakes.dropped),
+    Scene("drop-partly-missing-100x30", (100, 30), told, before=intakes.partly_missing),
+    Scene("adding-80x24", SMALL, told, before=intakes.adding),
+    Scene("adding-120x40", NORMAL, told, before=intakes.adding),
+    Scene("adding-60x18", NARROW, told, before=intakes.adding),
+    Scene("intakes-120x40", NORMAL, intakes.accounts, ["i", "down"]),
+    Scene("intakes-80x24", SMALL, intakes.accounts, ["i"]),
+    Scene("account-120x40", NORMAL, intakes.accounts, ["i", "enter"], in_readme=True),
+    Scene("account-80x24", SMALL, intakes.accounts, ["i", "enter", "down"]),
+    Scene("account-refused-60x18", NARROW, intakes.accounts, ["i", "enter", "v", "v", "v", "v"]),
+    Scene("account-light-120x40", NORMAL, intakes.accounts, ["i", "enter"], before=_light),
     Scene("refused-80x24", SMALL, answering, ["right_curly_bracket"]),
     Scene("hostile-names-120x40", NORMAL, hostile),
     Scene("fleet-80x24", SMALL, fleet.fleet),

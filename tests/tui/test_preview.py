@@ -50,8 +50,8 @@ def test_count_size_kinds_duplicates_archives_and_refusals_are_shown() -> None:
     said = lines(known={"a" * 64})
     assert preview_title(SEEN).plain == "Add 12,000 files, 3.2 M"
     assert "11,000 Windows program, 990 text, 10 PDF" in said
-    assert "archives   2, of which what is in them is taken" in said
-    assert "1 has a task already; 3 are here twice; 11,993 were not read for that" in said.replace("\n           ", " ")
+    assert "archives   2; what is in them is taken" in said
+    assert "1 has a task already; 3 are here twice; 11,993 not read for that" in said.replace("\n           ", " ")
     assert "refused    5 can't be taken:" in said
     assert "l0: It is a link." in said
     assert "and 2 more; the account will name each" in said

@@ -44,7 +44,7 @@ class Dialog(ModalScreen[T]):
     take away the screen below.
     """
 
-    VERTICAL_BREAKPOINTS = [(0, "-low"), (16, "-high")]  # noqa: RUF012 - as the base declares it
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (16, "-short"), (30, "-high")]  # noqa: RUF012 - as the base declares it
 
     def dismiss(self, result: T | None = None) -> AwaitComplete:
         """See `Screen`; does nothing when it has been answered."""

@@ -111,7 +111,7 @@ class AccountScreen(Screen[None]):
 
     async def on_mount(self) -> None:
         """Read its beginning."""
-        self.rows.border_title = account_title(self._intake, self._time_of_day).plain
+        self.rows.border_title = account_title(self._intake, self._time_of_day)
         await self._read()
 
     async def reread(self) -> None:

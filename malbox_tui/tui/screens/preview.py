@@ -8,6 +8,7 @@ from typing import ClassVar
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.containers import Vertical
 from textual.widgets import Input, Static
 
 from malbox_tui.model.errors import EngineStopped, MalboxError
@@ -18,7 +19,7 @@ from malbox_tui.model.survey import Survey
 from malbox_tui.model.task import TaskState
 from malbox_tui.ports import Dropped
 from malbox_tui.tui.console import Surroundings
-from malbox_tui.tui.intake_words import preview_lines, preview_title
+from malbox_tui.tui.intake_words import SHOWN_REFUSALS, preview_lines, preview_title
 from malbox_tui.tui.moment import Moment
 from malbox_tui.tui.screens.add import Addition
 from malbox_tui.tui.screens.dialogs import Box, Dialog
@@ -30,7 +31,9 @@ MARGIN_CELLS = 8
 """What the dialog's border, its padding and a scroll bar take."""
 STANDING = frozenset(TaskState) - {TaskState.FAILED, TaskState.TIMED_OUT, TaskState.CANCELED}
 """Content with a task in one of these states gets no other one."""
-HINT = "Enter adds them, arrows move, Escape leaves. ^z takes back what was added, until the first of it starts."
+HINT = "Enter adds, Escape leaves; ^z takes it back until it starts."
+LOW = 30
+"""On a screen of fewer lines one refusal is named."""
 
 
 class Preview(Dialog[tuple[Addition, Survey] | None]):
@@ -62,11 +65,12 @@ class Preview(Dialog[tuple[Addition, Survey] | None]):
 
     def compose(self) -> ComposeResult:
         """See `Screen`."""
-        with Box(classes="dialog"):
+        with Vertical(classes="dialog preview"):
             yield self._title
-            yield self._body
-            yield self._rows
-            yield self._problem
+            with Box(classes="dialog-body"):
+                yield self._body
+                yield self._rows
+                yield self._problem
             yield Static(plain(HINT), classes="dialog-hint")
 
     def on_mount(self) -> None:
@@ -121,7 +125,10 @@ class Preview(Dialog[tuple[Addition, Survey] | None]):
             return
         width = max(20, self._body.size.width or self.size.width - MARGIN_CELLS)
         self._title.update(preview_title(self._survey))
-        lines = preview_lines(self._survey, title_of(tuple(self._paths)), self._known, self._moment(), width)
+        title = title_of(tuple(self._paths))
+        lines = preview_lines(
+            self._survey, title, self._known, self._moment(), width, 1 if self.size.height < LOW else SHOWN_REFUSALS
+        )
         self._body.update(Text("\n").join(lines))
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
