@@ -21,7 +21,7 @@ TAKES_A_WHILE = "echo begun >/data/begun; sleep 5; exit 7"
 STOPS_ITS_AGENT = "kill -STOP $(pidof qemu-ga); sleep 600"
 FORK_BOMB = "bomb() { bomb | bomb & }; bomb; sleep 600"
 FROZEN_S = 20.0
-MANY = 50
+MANY = 12
 
 
 @pytest.fixture(scope="module")
