@@ -142,8 +142,8 @@ def machine_page_record(machine: MachineView) -> Record:
     }
 
 
-def stats_record(counts: dict[TaskState, int], overview: Overview | None) -> Record:
-    """Numbers of the store, and of the engine if one runs (`engine` is null otherwise)."""
+def stats_record(counts: dict[TaskState, int], overview: Overview | None, paused: str | None) -> Record:
+    """Numbers of the store, why no task is taken (null: tasks are, by a running engine), and of the engine if one runs (else null)."""
     engine = None
     if overview is not None:
         engine = {
@@ -152,13 +152,13 @@ def stats_record(counts: dict[TaskState, int], overview: Overview | None) -> Rec
             "workers": len(overview.workers),
             "busy": sum(group.busy for group in overview.groups),
             "ended_per_minute": list(overview.ended_per_minute),
-            "paused": _optional(overview.paused),
             "stopping": overview.stopping,
             "isolation": sentence(overview.isolation),
             "free_bytes": overview.free_bytes,
             "troubles": [sentence(trouble) for trouble in overview.troubles],
         }
-    return {"record": "stats", "tasks": {state.value: counts.get(state, 0) for state in TaskState}, "engine": engine}
+    tasks = {state.value: counts.get(state, 0) for state in TaskState}
+    return {"record": "stats", "tasks": tasks, "paused": _optional(paused), "engine": engine}
 
 
 def event_record(event: Event) -> Record:

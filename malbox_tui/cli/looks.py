@@ -50,13 +50,19 @@ def stats(*, json: Json = False, options: GlobalOptions | None = None) -> int:
     json
         Print one JSON object.
     """
-    counts, overview = asyncio.run(_stats(options or GlobalOptions()))
+    from malbox_tui.runtime import pause_of
+
+    chosen = options or GlobalOptions()
+    counts, overview = asyncio.run(_stats(chosen))
+    paused = pause_of(chosen.folders) if overview is None else overview.paused
     if json:
-        write_record(stats_record(counts, overview))
+        write_record(stats_record(counts, overview, paused))
         return 0
     write_line(f"Tasks: {tallied({state.value: count for state, count in counts.items()}) or 'none'}.")
     for line in _engine_lines(overview):
         write_line(line)
+    if paused is not None:
+        write_line(f"No task is taken: {sentence(paused)}.")
     return 0
 
 
@@ -83,8 +89,6 @@ def _engine_lines(overview: Overview | None) -> Iterator[str]:
     minutes = len(overview.ended_per_minute)
     rate = f", {counted(ended, 'task', 'tasks')} of its run ended in the last {counted(minutes, 'minute')}" if minutes else ""
     yield f"Engine: {counted(len(overview.workers), 'worker')}, {busy} busy{rate}."
-    if overview.paused is not None:
-        yield f"No task is taken: {sentence(overview.paused)}."
     if overview.stopping is not None:
         yield f"It is stopping ({overview.stopping.replace('_', ' ')})."
     for trouble in overview.troubles:

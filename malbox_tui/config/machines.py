@@ -118,6 +118,9 @@ class MachinerySettings(SettingsTable, frozen=True, kw_only=True):
     """How many machines may start or be reverted at once."""
     start_timeout_s: Seconds = 120.0
     """How long a machine may take to be reverted and its guest to answer, in seconds."""
+    silence_timeout_s: Seconds = 90.0
+    """How long the guest of a running machine may be silent while a sample runs in it, before it counts as lost: as long as it takes to
+    start anew. In seconds."""
     probe_interval_s: Seconds = 300.0
     """After so long a machine that was taken out of service, or is missing, is tried again. In seconds."""
     max_attempts: Annotated[int, msgspec.Meta(ge=1, le=100)] = 3

@@ -140,7 +140,8 @@ class GuestRun:
         )
         argv = order.launch.argv(path, order.options.arguments)
         self._started = plain_text(" ".join(argv), TEXT_CHARACTERS)
-        self._files.own |= {path, *self._plugins.own}
+        named = f"{session.folder.rstrip(self._separator)}{self._separator}{order.launch.name}"
+        self._files.own |= {path, named, *self._plugins.own}
         self.doing = "the sample was being started"
         self._program = await session.start(argv)
         self._end = RunEnd()

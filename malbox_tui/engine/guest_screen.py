@@ -43,11 +43,11 @@ class Screen:
         return self._count
 
     async def watch(self) -> None:
-        """Take pictures until this is cancelled, or there is no use in more."""
+        """Take pictures until this is cancelled, or there is no use in more; the first after a while, when there may be something."""
         wait_s = FIRST_WAIT_S
         while self._is_worth_it():
-            wait_s = FIRST_WAIT_S if await self.look() else min(2 * wait_s, LONGEST_WAIT_S)
             await clock.sleep(wait_s)
+            wait_s = FIRST_WAIT_S if await self.look() else min(2 * wait_s, LONGEST_WAIT_S)
 
     async def look(self) -> bool:
         """Take one picture; whether it was one that the run had not seen yet, and was kept.

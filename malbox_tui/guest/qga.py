@@ -19,9 +19,6 @@ from malbox_tui.model.errors import GuestUnreachable
 from malbox_tui.model.machine import MachineSpec
 from malbox_tui.ports import AgentLine, GuestSession
 
-REJOIN_S = 90.0
-"""How long a guest whose machine runs may be silent under a running program: as long as it takes to start anew."""
-
 _KNOCK_S = 2.0
 _KNOCK_EVERY_S = 0.25
 
@@ -31,9 +28,10 @@ _SYSTEMS: dict[str, Callable[[], GuestSystem]] = {"windows": Windows}
 
 class QgaChannel:
     """Implements `GuestChannel`. `power` tells whether a machine runs: a guest that is silent because its machine went down, and one
-    that starts anew, are no lost guests. One that is silent for `rejoin_s` is."""
+    that starts anew, are no lost guests. One that is silent for `rejoin_s` under a running
+    program is."""
 
-    def __init__(self, line: AgentLine, power: PowerOf, rejoin_s: float = REJOIN_S) -> None:
+    def __init__(self, line: AgentLine, power: PowerOf, rejoin_s: float) -> None:
         self._line = line
         self._power = power
         self._rejoin_s = rejoin_s

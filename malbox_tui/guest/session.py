@@ -22,7 +22,7 @@ from malbox_tui.guest.agent import Agent
 from malbox_tui.guest.pause import patience, pause
 from malbox_tui.guest.program import NOBODY, QgaProgram, Surroundings
 from malbox_tui.guest.system import Argv, GuestSystem, ProcessFacts
-from malbox_tui.guest.transfer import copy, once_more, read, read_into
+from malbox_tui.guest.transfer import TRIES, copy, once_more, read, read_into
 from malbox_tui.model.errors import GuestLineLost, GuestRefused, GuestUnreachable, MachineError
 from malbox_tui.model.machine import MachineSpec, PowerState
 from malbox_tui.ports import GuestEnd, GuestFile, GuestMark, GuestProcess, GuestProgram, GuestView
@@ -48,6 +48,8 @@ _BOOT_BYTES = 256
 _CLOCK_SLACK_S = 2.0
 _MARK_S = 10.0
 
+_TIMES = 64
+"""How often the word stands in its file: each time that it is read takes one of them, and no request to go back to the first."""
 _SMALL_BYTES = 64 * 1024
 
 T = TypeVar("T")
@@ -73,7 +75,7 @@ class QgaSession:
         self._word = secrets.token_hex(16).encode()
         self._handle: int | None = None
         self._meeting = asyncio.Lock()
-        """The word is read by one at a time: all of them move the same place in the file."""
+        """The word is read by one at a time: each moves the place in the file on."""
         self._boot = b""
         self._numbers = count(1)
         self._to_be_executable: list[str] = []
@@ -105,9 +107,7 @@ class QgaSession:
         if name in ("", ".", "..") or any(character in name for character in "/\\\0"):
             raise ValueError(f"{name!r} is not a plain file name")
         await self._meet()
-        path = self._system.join(self._folder, name)
-        with await asyncio.to_thread(source.open, "rb") as content:
-            await copy(self._agent, content, path)
+        path = await self._brought_in(source, name)
         if executable:
             self._to_be_executable.append(path)
         return path
@@ -212,6 +212,21 @@ class QgaSession:
             await pause(seconds)
         raise AssertionError("patience has no end")
 
+    async def _brought_in(self, source: Path, name: str) -> str:
+        """The path of a copy. Where the way to the guest was lost under it, the agent may have the file open still, and what is open
+        for writing can't be run: then it is put there once more, under a name of the conversation's own that ends as `name` does."""
+        path = self._system.join(self._folder, name)
+        for tries_left in reversed(range(TRIES)):
+            try:
+                with await asyncio.to_thread(source.open, "rb") as content:
+                    await copy(self._agent, content, path)
+                return path
+            except GuestLineLost:
+                if not tries_left:
+                    raise
+                path = f"{self._told()}-{name}"
+        raise AssertionError("the last try returns or raises")
+
     async def _power_now(self) -> PowerState | None:
         """None: the hypervisor can't say."""
         try:
@@ -238,8 +253,12 @@ class QgaSession:
             return False
 
     async def _word_in(self, handle: int) -> bytes:
-        await self._agent.seek(handle, 0)
-        return (await self._agent.read(handle, len(self._word)))[0]
+        """Read on in the file: at its end one begins anew."""
+        found = (await self._agent.read(handle, len(self._word)))[0]
+        if not found:
+            await self._agent.seek(handle, 0)
+            found = (await self._agent.read(handle, len(self._word)))[0]
+        return found
 
     async def _recognise(self) -> None:
         """Meet the guest again after it, or its agent, may have started anew. Raises `ConversationOver` when it was reverted."""
@@ -247,7 +266,7 @@ class QgaSession:
         if boot == self._boot and self._handle is not None:
             if await self._knows_word(self._handle):
                 return
-            if await self._left(self._base) != self._word:
+            if not (await self._left(self._base)).startswith(self._word):
                 raise ConversationOver(
                     self._machine.name, "its guest was reverted, or lost what was kept there for the conversation"
                 )
@@ -259,7 +278,7 @@ class QgaSession:
 
     async def _leave_word(self) -> None:
         handle = await self._agent.open(self._base, "w+b")
-        await self._agent.write(handle, self._word)
+        await self._agent.write(handle, self._word * _TIMES)
         await self._agent.seek(handle, 0)
         self._handle = handle
 

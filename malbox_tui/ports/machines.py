@@ -172,7 +172,8 @@ class GuestSession(Protocol):
         ...
 
     async def push(self, source: Path, name: str, *, executable: bool = False) -> str:
-        """Copy a file into the guest's `folder` under the plain name `name`, replacing what is there; returns its path there."""
+        """Copy a file into the guest's `folder` under the plain name `name`, replacing what is there, or, when that can't be had, under
+        another that ends with it; returns its path there. `executable`: from the next `start` of this conversation on it may be run."""
         ...
 
     async def start(self, argv: Sequence[str]) -> GuestProgram:

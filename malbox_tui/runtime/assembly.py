@@ -138,7 +138,9 @@ def build_engine(
             results=results,
             runner=HostPluginRunner(settings, results, folders.scratch, announce, *plugin_folders, installed=entry_point_folders),
             wall=SystemClock(),
-            machinery=Machinery(listing.machines, faults=listing.faults) if at_rest else build_machinery(listing),
+            machinery=Machinery(listing.machines, faults=listing.faults)
+            if at_rest
+            else build_machinery(listing, settings.machinery.silence_timeout_s),
             limits=limits,
             book=book,
             marks=MarksFile(folders.marks),

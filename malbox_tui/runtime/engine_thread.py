@@ -23,6 +23,7 @@ from malbox_tui.model.overview import Overview
 from malbox_tui.ports import Client
 from malbox_tui.runtime.bridge import BridgedClient
 from malbox_tui.runtime.patient_loop import PatientLoop, log_standstill
+from malbox_tui.runtime.short_pauses import short_pauses
 
 log = logging.getLogger(__name__)
 
@@ -125,7 +126,7 @@ class EngineThread:
 
     def _live(self) -> None:
         try:
-            with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+            with short_pauses(), asyncio.Runner(loop_factory=lambda: self._loop) as runner:
                 runner.run(self._run())
         except BaseException as error:
             self.error = error

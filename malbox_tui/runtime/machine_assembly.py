@@ -17,10 +17,11 @@ from malbox_tui.simulated.world import World
 SIMULATION_SEED = 1
 
 
-def build_machinery(listing: Listing) -> Machinery:
+def build_machinery(listing: Listing, silence_s: float) -> Machinery:
     """`listing` and what moves it; must be called on the event loop that it will be moved on. Nothing is opened.
 
-    Without libvirt-python each machine that needs it has that as a fault, and all others work.
+    A guest may be silent for `silence_s` while a program runs in it. Without libvirt-python each machine that needs it has that as a
+    fault, and all others work.
     """
     simulated = [machine for machine in listing.machines if machine.provider == Provider.SIMULATED]
     world = World(SIMULATION_SEED, clock.sleep, simulated, grows=True)
@@ -28,7 +29,10 @@ def build_machinery(listing: Listing) -> Machinery:
     return Machinery(
         listing.machines,
         providers={Provider.LIBVIRT.value: libvirt, Provider.SIMULATED.value: SimulatedProvider(world)},
-        channels={Channel.QGA.value: QgaChannel(libvirt, libvirt.power), Channel.SIMULATED.value: SimulatedChannel(world)},
+        channels={
+            Channel.QGA.value: QgaChannel(libvirt, libvirt.power, silence_s),
+            Channel.SIMULATED.value: SimulatedChannel(world),
+        },
         faults={**_without_libvirt(listing), **listing.faults},
     )
 

@@ -30,7 +30,7 @@ def header_line(overview: Overview | None, chosen: GroupView | None, moment: Mom
     elif consoles := _consoles(overview, width):
         title = joined_cells([title, plain(consoles, moment.tone("muted"))])
     if overview is None:
-        return joined_cells([title, plain("connecting…", moment.tone("muted"))])
+        return joined_cells([title, plain("connecting…", moment.tone("muted"))]) if isinstance(place, str) else title
     queue, ended = _queue_part(overview, moment), _ended_part(overview, moment)
     parts = [title]
     if chosen is not None:
@@ -55,7 +55,7 @@ def header_line(overview: Overview | None, chosen: GroupView | None, moment: Mom
 
 def _attached_part(way: Attachment, overview: Overview | None, moment: Moment, width: int) -> Text:
     """Where this console is attached, how, and how many there are; on a narrow screen the name alone is cut."""
-    facts = ["attached" if way.away is None else "not connected"]
+    facts = ["not connected" if way.away is not None else "connecting…" if overview is None else "attached"]
     facts += ["read-only"] if way.read_only else []
     facts += [consoles] if (consoles := _consoles(overview, width)) else []
     rest = f", {', '.join(facts)}"

@@ -109,6 +109,7 @@ class Showing:
         """Draw what moves with time alone."""
         show_on_pages(self._app, self._dashboard, self._access.notice, self._moment())
         if not self._feed.has_begun:
+            self._dashboard.header.changed()
             self._dashboard.banner.changed()
             return
         self._dashboard.tick()

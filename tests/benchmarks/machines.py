@@ -34,6 +34,7 @@ from malbox_tui.model.sample import SampleName
 from malbox_tui.model.submission import Offer, SubmissionOptions
 from malbox_tui.model.task import RequirementClass, Task, TaskState
 from malbox_tui.runtime.assembly import build_engine
+from malbox_tui.runtime.short_pauses import short_pauses
 from tests.benchmarks.figures import Comparison, Figure, median
 from tests.rig.guest_image import guest_image
 from tests.rig.host import GUESTS, SNAPSHOT, RigHost, rig_host
@@ -84,13 +85,14 @@ async def _engine(folder: Path, machines: Sequence[MachineSettings]) -> AsyncIte
     )
     engine = build_engine(settings, folders)
     ready = asyncio.Event()
-    async with asyncio.TaskGroup() as group:
-        group.create_task(engine.run(ready.set))
-        await ready.wait()
-        try:
-            yield engine
-        finally:
-            engine.stop(ShutdownMode.GIVE_BACK)
+    with short_pauses():
+        async with asyncio.TaskGroup() as group:
+            group.create_task(engine.run(ready.set))
+            await ready.wait()
+            try:
+                yield engine
+            finally:
+                engine.stop(ShutdownMode.GIVE_BACK)
 
 
 async def _run(
@@ -183,11 +185,12 @@ def _bare_run(host: RigHost, name: str) -> float:
     """Seconds from the request to run a sample that lies in the guest to the reply that it has ended."""
     _revert(host, name)
     _bare_push(host, name, b"#!/bin/sh\nexit 7\n")
-    start = time.perf_counter()
-    pid = host.ask(name, "guest-exec", path="/bin/sh", arg=["/tmp/bare"])["pid"]
-    while not host.ask(name, "guest-exec-status", pid=pid)["exited"]:
-        time.sleep(0.001)
-    return time.perf_counter() - start
+    with host.domain(name) as domain:
+        start = time.perf_counter()
+        pid = _asked(domain, "guest-exec", path="/bin/sh", arg=["/tmp/bare"])["pid"]
+        while not _asked(domain, "guest-exec-status", pid=pid)["exited"]:
+            time.sleep(0.001)
+        return time.perf_counter() - start
 
 
 def _copying(host: RigHost) -> Iterator[Figure]:
@@ -211,7 +214,7 @@ async def _pushed(machine: MachineSpec, content: bytes) -> float:
     provider = LibvirtProvider()
     await provider.open()
     try:
-        session = await QgaChannel(provider, provider.power).connect(machine)
+        session = await QgaChannel(provider, provider.power, 60.0).connect(machine)
         with tempfile.NamedTemporaryFile() as file:
             file.write(content)
             file.flush()
@@ -242,18 +245,18 @@ def _answers(host: RigHost, name: str) -> bool:
 
 
 def _bare_push(host: RigHost, name: str, content: bytes) -> None:
-    """All on one connection, as whoever writes the least code would."""
-    import libvirt_qemu
-
     with host.domain(name) as domain:
-
-        def ask(command: str, **arguments: Any) -> Any:
-            request = json.dumps({"execute": command, "arguments": arguments})
-            return json.loads(libvirt_qemu.qemuAgentCommand(domain, request, 10, 0))["return"]
-
-        handle = ask("guest-file-open", path="/tmp/bare", mode="wb")
+        handle = _asked(domain, "guest-file-open", path="/tmp/bare", mode="wb")
         sent = 0
         while sent < len(content):
             piece = base64.b64encode(content[sent : sent + WRITE_BYTES]).decode()
-            sent += ask("guest-file-write", handle=handle, **{"buf-b64": piece})["count"]
-        ask("guest-file-close", handle=handle)
+            sent += _asked(domain, "guest-file-write", handle=handle, **{"buf-b64": piece})["count"]
+        _asked(domain, "guest-file-close", handle=handle)
+
+
+def _asked(domain: Any, command: str, **arguments: Any) -> Any:
+    """What the agent replies; all on one connection, as whoever writes the least code would."""
+    import libvirt_qemu
+
+    request = json.dumps({"execute": command, "arguments": arguments})
+    return json.loads(libvirt_qemu.qemuAgentCommand(domain, request, 10, 0))["return"]

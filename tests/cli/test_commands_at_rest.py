@@ -130,6 +130,8 @@ def test_what_could_not_be_done_is_said_and_exits_one(malbox: CommandLine) -> No
 def test_a_pause_holds_over_engines_that_come_and_go_until_somebody_resumes(malbox: CommandLine) -> None:
     malbox.submit("a")
     assert malbox("pause").code == 0
+    assert malbox("stats").out.splitlines()[2].startswith("No task is taken: paused by ")
+    assert malbox("stats", "--json").records[0]["paused"].startswith("paused by ")
     assert malbox("priority", 5, 1).code == 0
     refused = malbox("analyze", malbox.sample("b"))
     assert (refused.code, refused.out) == (2, "")
@@ -223,7 +225,7 @@ def test_the_store_is_counted(malbox: CommandLine) -> None:
     malbox("cancel", 1)
     assert malbox("stats").out == "Tasks: 1 pending, 1 canceled.\nNo engine is served here.\n"
     (record,) = malbox("stats", "--json").records
-    assert (record["tasks"]["pending"], record["engine"]) == (1, None)
+    assert (record["tasks"]["pending"], record["paused"], record["engine"]) == (1, None, None)
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ def test_groups_and_machines_are_shown_and_changed(malbox: CommandLine, service:
     assert malbox("machines").out.splitlines()[1].startswith("m1")
     assert malbox("machines", "return", "m1").code == 0
     (stats,) = malbox("stats", "--json").records
-    assert (stats["engine"]["workers"], stats["engine"]["paused"]) == (2, None)
+    assert (stats["engine"]["workers"], stats["paused"]) == (2, None)
     assert "2 workers" in malbox("stats").out
 
 
@@ -224,7 +224,7 @@ def test_who_paused_the_intake_finds_it_paused_after_a_crash(malbox: CommandLine
     with Serving(malbox.data) as again:
         assert f"`malbox-tui resume --data-dir {malbox.data}` ends that." in again.until("No task is taken: paused by ")
         again.until_told("READY=1")
-        assert malbox("stats", "--json").records[-1]["engine"]["paused"].startswith("paused by ")
+        assert malbox("stats", "--json").records[-1]["paused"].startswith("paused by ")
         assert malbox.states() == {1: "pending"}
         assert malbox("resume").out == "Resumed.\n"
         assert malbox("submit", "--wait", malbox.sample("a")).code == 0

@@ -19,6 +19,7 @@ from malbox_tui.cli.service_log import LOG_NAME
 from malbox_tui.remote.socket_file import connected
 from tests.cli.service_rig import PATIENCE_S, Serving
 from tests.confine.rig import write_plugin
+from tests.store.test_upgrades import put
 
 pytestmark = pytest.mark.slow
 
@@ -141,7 +142,10 @@ def test_a_second_one_says_who_holds_the_folder(data: Path) -> None:
         assert asked(data, "/health")["status"] == "ok"
 
 
-def test_of_those_that_are_started_at_the_same_instant_one_serves_and_the_others_say_so(data: Path) -> None:
+@pytest.mark.parametrize("version", [None, 3], ids=["new", "earlier"])
+def test_of_those_that_are_started_at_the_same_instant_one_serves_and_the_others_say_so(data: Path, version: int | None) -> None:
+    if version is not None:
+        put(version, data / "malbox.sqlite3")
     command = [sys.executable, "-m", "malbox_tui", "serve", "--data-dir", str(data)]
     started = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(4)]
     try:
@@ -150,7 +154,7 @@ def test_of_those_that_are_started_at_the_same_instant_one_serves_and_the_others
                 living[0].wait(0.05)
         (serving,) = living
         others = [(process.wait(), process.communicate()[1]) for process in started if process is not serving]
-        assert all(code == 2 and "is in use by" in said for code, said in others), others
+        assert all(code == 2 and f"is in use by process {serving.pid} " in said for code, said in others), others
         serving.send_signal(signal.SIGTERM)
         assert "Stopped." in serving.communicate(timeout=PATIENCE_S)[1]
         assert serving.returncode == 0

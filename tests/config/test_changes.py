@@ -68,12 +68,15 @@ def test_machines_that_came_went_or_changed_are_taken_over_at_once() -> None:
     assert with_live(Settings(machines=(a, b)), Settings(machines=(other,))).machines == (other,)
 
 
-def test_all_that_holds_for_runs_in_machines_is_taken_over_but_how_many_start_at_once() -> None:
+def test_what_holds_for_all_machines_is_taken_over_but_how_many_start_at_once_and_how_long_guests_may_be_silent() -> None:
     former = {name: getattr(MachinerySettings(), name) for name in MachinerySettings.__struct_fields__}
     after = Settings(machinery=MachinerySettings(**{name: value + 1 for name, value in former.items()}))
+    fixed = ("max_starting", "silence_timeout_s")
     live = {change.key: change.is_live for change in changes(Settings(), after)}
-    assert live == {f"machinery.{name}": name != "max_starting" for name in former}
-    assert with_live(Settings(), after).machinery == msgspec.structs.replace(after.machinery, max_starting=former["max_starting"])
+    assert live == {f"machinery.{name}": name not in fixed for name in former}
+    assert with_live(Settings(), after).machinery == msgspec.structs.replace(
+        after.machinery, **{name: former[name] for name in fixed}
+    )
 
 
 def test_only_what_can_be_taken_over_is() -> None:

@@ -174,7 +174,7 @@ async def test_what_a_program_has_printed_can_be_read_while_it_runs(fleet: Fleet
 async def test_files_are_listed_and_read(fleet: Fleet) -> None:
     session = await connected(fleet)
     drops = (("dropped.txt", b"hello"), ("dropped.bin", bytes(range(256)) * 400))
-    await ran(session, fleet.program(GuestExit(0), drops=drops))
+    assert await ran(session, fleet.program(GuestExit(0), drops=drops)) == GuestExit(0)
     listed = {file.path: file for file in await session.list(session.folder, 100)}
     for name, content in drops:
         (path,) = [path for path in listed if path.endswith(name)]
@@ -307,9 +307,9 @@ async def test_a_conversation_is_closed_twice_and_after_its_guest_is_gone(fleet:
 @on_every_fleet
 async def test_a_closed_conversation_makes_room_for_the_next(fleet: Fleet) -> None:
     session = await connected(fleet)
-    path = await session.push(fleet.program(GuestExit(0, b"same guest")), "program", executable=True)
+    path = await session.push(fleet.program(GuestExit(0, b"same guest")), "program")
     await session.close()
     async with asyncio.timeout(fleet.deadline_s):
         session = await fleet.channel.connect(fleet.machine)
-        assert (await (await session.start((path,))).wait(100)).output == b"same guest"
+        assert (await (await session.start(("/bin/sh", path))).wait(100)).output == b"same guest"
         await session.close()

@@ -40,6 +40,7 @@ class RigHost:
         self._user = pwd.getpwnam("nobody")
         self._socket = root / "run/libvirt/libvirt-sock"
         self._daemon: subprocess.Popen[bytes] | None = None
+        self._silenced: set[str] = set()
 
     @property
     def uri(self) -> str:
@@ -129,12 +130,14 @@ class RigHost:
             return json.loads(libvirt_qemu.qemuAgentCommand(domain, json.dumps(request), 5, 0))["return"]
 
     def silence(self, name: str) -> None:
-        """Stop a guest's agent; returns when it answers no more. libvirt waits for it no longer than `SILENCE_S` from now on."""
+        """Stop a guest's agent; returns when it answers no more. libvirt waits for it no longer than `SILENCE_S` until all are switched
+        off."""
         import libvirt
 
         self._until(lambda: self._answers(name), f"the agent in {name} does not answer")
         with self.domain(name) as domain:
             domain.agentSetResponseTimeout(SILENCE_S, 0)
+            self._silenced.add(name)
         with suppress(libvirt.libvirtError):
             # It may be stopped before it has answered.
             self.ask(name, "guest-exec", path="/bin/sh", arg=["-c", "sleep 0.2; kill -STOP $(pidof qemu-ga)"])
@@ -170,10 +173,16 @@ class RigHost:
             return bool(domain.snapshotNum())
 
     def switch_off(self) -> None:
-        """All machines, the hard way."""
+        """All machines, the hard way; and have libvirt wait for their agents as ever."""
+        import libvirt
+
         for name in self.running():
             self.kill_guest(name)
         self._until(lambda: not self.running(), "a machine can't be switched off")
+        while self._silenced:
+            # It outlives the end of a machine.
+            with self.domain(self._silenced.pop()) as domain:
+                domain.agentSetResponseTimeout(libvirt.VIR_DOMAIN_AGENT_RESPONSE_TIMEOUT_BLOCK, 0)
 
     def define(self, name: str) -> None:
         """Make a machine, off and without a snapshot."""
@@ -191,6 +200,17 @@ class RigHost:
         disk = self.root / f"disks/{name}.qcow2"
         shutil.copyfile(self._image / "disk.qcow2", disk)
         os.chown(disk, self._user.pw_uid, self._user.pw_gid)
+
+    @contextmanager
+    def unreadable_disk(self, name: str) -> Iterator[None]:
+        """The hypervisor can't open the disk of a machine meanwhile; one that runs goes on."""
+        disk = self.root / f"disks/{name}.qcow2"
+        mode = disk.stat().st_mode
+        disk.chmod(0)
+        try:
+            yield
+        finally:
+            disk.chmod(mode)
 
     def end(self) -> None:
         """Nothing is left."""

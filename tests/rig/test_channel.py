@@ -17,6 +17,7 @@ from malbox_tui.ports import GuestEnd, GuestSession
 from tests.rig.host import RigHost
 
 DEADLINE_S = 90.0
+REBOOT_S = 60.0
 
 
 @asynccontextmanager
@@ -27,7 +28,7 @@ async def reverted(machine: MachineSpec) -> AsyncIterator[tuple[LibvirtProvider,
     try:
         async with asyncio.timeout(DEADLINE_S):
             await provider.revert(machine)
-            session = await QgaChannel(provider, provider.power).connect(machine)
+            session = await QgaChannel(provider, provider.power, REBOOT_S).connect(machine)
             yield provider, session
             await session.close()
     finally:

@@ -98,6 +98,32 @@ def test_a_machine_that_loses_its_snapshot_is_missing_until_that_is_made_again_a
             rig.take_snapshot("lin-1")
 
 
+def test_a_machine_whose_reverts_fail_is_out_of_service_with_the_reason_and_another_serves(
+    rig: RigHost, station: Station
+) -> None:
+    completes(station, *ON_FIRST)
+    station.until_machine("lin-1", "ready")
+    with rig.unreadable_disk("lin-1"):
+        completes(station, *ON_FIRST)
+        said = station.until_machine("lin-1", "quarantined")
+        assert "it could not be reverted to 'clean'" in said["reason"], said
+        assert completes(station)["machine"] == "lin-2"
+    station.ask("machines", "probe", "lin-1")
+    station.until_machine("lin-1", "ready")
+    completes(station, *ON_FIRST)
+
+
+def test_a_machine_that_stands_still_is_ended_all_the_same_when_its_task_is_canceled(rig: RigHost, station: Station) -> None:
+    number = station.submit(ENDLESS, *ON_FIRST)
+    station.until_stage(number, "running")
+    rig.suspend_guest("lin-1")
+    station.ask("cancel", str(number))
+    task = station.until_ended(number)
+    assert (task["state"], task["ended_by"]) == ("canceled", "user"), told(task)
+    station.until_machine("lin-1", "ready")
+    completes(station, *ON_FIRST)
+
+
 def test_two_tasks_for_one_machine_run_one_after_the_other(station: Station) -> None:
     numbers = station.submit_many(["sleep 2", "sleep 2 # another"], *ON_FIRST)
     assert [task["state"] for task in station.until_all_ended(numbers)] == ["completed", "completed"]

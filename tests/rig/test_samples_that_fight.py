@@ -1,44 +1,53 @@
-"""Samples that turn on their guest or its agent: what a task then says, and that the machine serves again."""
+"""Samples that turn on their guest or its agent: what a task then says, and that the machines serve again.
+
+All are run on one served engine, on both machines at a time.
+"""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from tests.rig.end_to_end import analyzed, installed, kept_json, told
-from tests.rig.host import RigHost
+from tests.rig.end_to_end import installed, told
+from tests.rig.host import GUESTS, RigHost
+from tests.rig.trouble import Record, Station
 
-HARMLESS = "exit 0"
-
-
-@pytest.mark.parametrize(
-    ("script", "state", "ended_by"),
-    [
-        ("poweroff -f", "completed", "finished"),
-        ("dd if=/dev/zero of=/data/full bs=1M; exit 0", "completed", "finished"),
-        ("yes | head -c 20000000; exit 0", "completed", "finished"),
-        ("kill -9 $(pidof qemu-ga); sleep 3; exit 0", "completed", "finished"),
-    ],
-    ids=["powers-off", "fills-the-disk", "prints-20-MB", "kills-the-agent"],
-)
-def test_a_sample_that_fights_is_ended_and_its_machine_serves_the_next(
-    rig: RigHost, tmp_path: Path, script: str, state: str, ended_by: str
-) -> None:
-    malbox = installed(rig, tmp_path, ("lin-1",))
-    for content, expected in ((script, (state, ended_by)), (HARMLESS, ("completed", "finished"))):
-        sample = tmp_path / "sample.sh"
-        sample.write_text(f"#!/bin/sh\n{content}\n")
-        _ended, task = analyzed(malbox, sample)
-        assert (task["state"], task["ended_by"]) == expected, told(task)
-    assert rig.running() == []
+FIGHTS = {
+    "reboots": "reboot -f",
+    "powers-off": "poweroff -f",
+    "fills-the-disk": "dd if=/dev/zero of=/data/full bs=1M; exit 0",
+    "prints-20-MB": "yes | head -c 20000000; exit 0",
+    "kills-the-agent": "kill -9 $(pidof qemu-ga); sleep 3; exit 0",
+}
+WATCHED = {"reboots": ("--timeout", "30")}
+"""How long a guest is watched that starts anew: longer than that takes."""
 
 
-def test_a_guest_that_starts_anew_is_watched_until_the_time_is_over(rig: RigHost, tmp_path: Path) -> None:
-    malbox = installed(rig, tmp_path, ("lin-1",))
-    sample = tmp_path / "sample.sh"
-    sample.write_text("#!/bin/sh\nreboot -f\n")
-    _ended, task = analyzed(malbox, sample, "--timeout", "20")
+@pytest.fixture(scope="module")
+def fought(whole_rig: RigHost, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Record]:
+    """The task of each fight, when it has ended; and each machine has served once more."""
+    folder = tmp_path_factory.mktemp("fights")
+    with Station(installed(whole_rig, folder), folder) as station:
+        numbers = [station.submit(script, *WATCHED.get(fight, ())) for fight, script in FIGHTS.items()]
+        ended = dict(zip(FIGHTS, station.until_all_ended(numbers), strict=True))
+        for machine in GUESTS:
+            task = station.until_ended(station.submit("exit 0", "--machine", machine))
+            assert (task["state"], task["ended_by"]) == ("completed", "finished"), told(task)
+        station.end()
+    assert whole_rig.running() == []
+    return ended
+
+
+@pytest.mark.parametrize("fight", FIGHTS)
+def test_a_sample_that_fights_is_ended_and_its_machine_serves_the_next(fought: dict[str, Record], fight: str) -> None:
+    task = fought[fight]
     assert (task["state"], task["ended_by"]) == ("completed", "finished"), told(task)
-    assert kept_json(malbox, "run")["end"] == "rebooted"
-    assert rig.running() == []
+
+
+@pytest.mark.parametrize(("fight", "end"), [("reboots", "rebooted"), ("powers-off", "powered_off"), ("prints-20-MB", "exited")])
+def test_how_a_sample_that_fights_ended_is_known(fought: dict[str, Record], fight: str, end: str) -> None:
+    (run,) = [plugin for plugin in fought[fight]["plugins"] if plugin["name"] == "guest-run"]
+    (kept,) = [result for result in run["results"] if result["name"] == "run"]
+    assert json.loads(Path(kept["path"]).read_bytes())["end"] == end

@@ -17,7 +17,7 @@ PLAYED = MachineSpec(name="played", provider="simulated", platform="linux")
 
 
 def machinery(*machines: MachineSpec) -> Machinery:
-    return build_machinery(listed(machines))
+    return build_machinery(listed(machines), 90.0)
 
 
 async def test_what_moves_any_machine_and_its_guest_is_there_also_for_those_that_come_later() -> None:

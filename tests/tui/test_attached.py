@@ -295,6 +295,13 @@ def test_the_header_says_where_one_is_attached_and_how(width: int, read_only: bo
     assert header_line(seen, group(), moment, width, ScriptedAttachment(read_only=read_only)).plain.startswith(beginning)
 
 
+def test_before_anything_was_read_the_header_claims_nothing() -> None:
+    way = ScriptedAttachment()
+    assert header_line(None, None, Moment(NOW), 80, way).plain == " malbox  ana@sbx-01, connecting…"
+    way.breaks()
+    assert header_line(None, None, Moment(NOW), 80, way).plain == " malbox  ana@sbx-01, not connected"
+
+
 def test_a_long_place_is_cut_before_what_matters() -> None:
     line = header_line(overview(), group(), Moment(NOW), 80, ScriptedAttachment("a" * 40 + "@" + "b" * 40, read_only=True))
     assert "…, attached, read-only" in line.plain
