@@ -162,6 +162,26 @@ def test_a_running_engine_is_asked_for_the_same(malbox: CommandLine, service: Se
     assert (waiting["type"], waiting["requires"]["tags"]) == ("dynamic", ["de", "office"])
 
 
+@pytest.mark.slow
+def test_what_a_waiting_sample_is_a_running_engine_says(malbox: CommandLine, service: Serving) -> None:
+    malbox("pause")
+    script = malbox.sample("a.sh", "#!/bin/sh\nset -e\nfor f in *; do echo $f; done\n")
+    assert malbox("submit", script).code == 0
+    said = malbox("identify", 1)
+    assert (said.code, said.out) == (
+        0,
+        "Task 1: script, linux, script. No profile is for kind script; there is no default profile.\n",
+    )
+    (task,) = malbox("task", 1, "--json").records
+    assert (task["state"], task["sample"]["kind"], task["sample"]["kind_tags"]) == ("pending", "script", ["script"])
+
+
+def test_no_plugin_is_asked_what_a_sample_is_while_no_engine_runs(malbox: CommandLine) -> None:
+    malbox.submit("a")
+    said = malbox("identify", 1)
+    assert (said.code, "No engine runs, and only a running one asks plugins." in said.out + said.err) == (1, True)
+
+
 # --- the line of the dialog -----------------------------------------------------------------------------------------------------------
 
 
