@@ -82,7 +82,7 @@ def outcome_words(run: IntakeRun) -> Text:
         text.append(f", {run.refusals:,} refused: ")
         text.append_text(sentence(f"{escape(first.name.name)}: {first.refusal.reason}"))
         if run.refusals > 1:
-            text.append(" i shows the account of all.")
+            text.append(" h shows the account of all.")
     if run.is_stopped:
         left = run.not_taken
         rest = "the rest was not read" if left is None else f"{_grouped(left, 'file')} not read"

@@ -52,7 +52,7 @@ DASHBOARD: tuple[Key, ...] = (
         "",
         "Take back what was added last, until the first of it starts; then it asks about what still waits",
     ),
-    Key("intakes.show", "i", "app.show_intakes", "i", "", "What came in, and what became of each thing"),
+    Key("intakes.show", "h", "app.show_intakes", "h", "", "What came in, and what became of each thing"),
     Key("task.cancel", "c", "app.cancel_task", "c", "cancel", "Cancel the task under the cursor (asks first)"),
     Key("task.retry", "r", "app.retry_task", "r", "retry", "Analyse the content of an ended task again, as a new task"),
     Key("task.raise", "plus,equals_sign", "app.priority(1)", "+", "", "Raise the priority of a waiting task"),

@@ -8,6 +8,7 @@ from malbox_tui.config.changes import changes
 from malbox_tui.config.settings import Settings
 from malbox_tui.config.template import as_toml
 from malbox_tui.config.watching import Afterwards, WatchSettings
+from malbox_tui.model.intake import IntakeLabel, Way
 from malbox_tui.model.selection import Selection
 from malbox_tui.model.submission import SubmissionOptions
 from malbox_tui.model.task import RequirementClass
@@ -25,6 +26,7 @@ def test_a_folder_says_what_is_asked_of_what_comes_in(tmp_path: Path) -> None:
         requires=RequirementClass("dynamic", "windows", None, ("de", "office"), None),
         actor="watch:/in",
         origin="a watched folder",
+        intake=IntakeLabel(Way.WATCH, "/in"),
     )
 
 

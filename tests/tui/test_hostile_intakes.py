@@ -57,7 +57,7 @@ async def test_accounts_of_hostile_names_are_text() -> None:
         head = IntakeHead(key=str(number), began_at=NOW, actor=text, origin=text, title=text)
         client.accounts[IntakeView(number=number, head=head, latest_at=NOW, accepted=1)] = lines
     async with console(client, size=TALL) as pilot:
-        await pilot.press("i")
+        await pilot.press("h")
         await until(pilot, lambda: isinstance(pilot.app.screen, IntakesScreen) and bool(pilot.app.screen.rows.things))
         await pilot.pause()
         assert_inert(pilot)

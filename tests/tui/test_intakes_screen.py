@@ -86,7 +86,7 @@ async def shown(
     app = MalboxApp(surroundings(client, attachment=attachment))
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, lambda: app.dashboard.tasks.total > 0)
-        await pilot.press("i")
+        await pilot.press("h")
         await until(pilot, lambda: isinstance(app.screen, IntakesScreen))
         await pilot.pause()
         yield app, pilot
