@@ -174,7 +174,7 @@ async def test_what_a_program_has_printed_can_be_read_while_it_runs(fleet: Fleet
 async def test_files_are_listed_and_read(fleet: Fleet) -> None:
     session = await connected(fleet)
     drops = (("dropped.txt", b"hello"), ("dropped.bin", bytes(range(256)) * 400))
-    await ran(session, fleet.program(GuestExit(0), drops=drops))
+    assert await ran(session, fleet.program(GuestExit(0), drops=drops)) == GuestExit(0)
     listed = {file.path: file for file in await session.list(session.folder, 100)}
     for name, content in drops:
         (path,) = [path for path in listed if path.endswith(name)]

@@ -103,6 +103,25 @@ asyncio.run(main())
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "closed\n", "")
 
 
+def test_what_libvirt_refuses_is_not_printed(tmp_path: Path) -> None:
+    uri = write_host(tmp_path / "host.xml", MockMachine("up", RUNNING))
+    script = f"""
+import asyncio
+from malbox_tui.machinery.libvirt import LibvirtProvider
+from malbox_tui.model.errors import MachineMissing
+from malbox_tui.model.machine import MachineSpec
+async def main():
+    provider = LibvirtProvider()
+    try:
+        await provider.check(MachineSpec(name="none", provider="libvirt", platform="linux", uri={uri!r}, snapshot="clean"))
+    except MachineMissing:
+        print("missing", flush=True)
+asyncio.run(main())
+"""
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "missing\n", "")
+
+
 def test_one_provider_after_another_on_loops_that_end(host: str) -> None:
     async def use() -> None:
         provider = LibvirtProvider()

@@ -10,9 +10,14 @@ from typing import Any
 from tests.cli.test_end_to_end import Malbox, records
 from tests.rig.host import GUESTS, SNAPSHOT, RigHost
 
+FEW_PLUGINS = '[plugins]\ndisabled = ["digests", "strings", "yara-x"]\n'
 
-def installed(rig: RigHost, folder: Path, machines: tuple[str, ...] = GUESTS, more: str = "") -> Malbox:
-    """The command, with a configuration for machines of the rig, in a data folder of its own."""
+
+def installed(
+    rig: RigHost, folder: Path, machines: tuple[str, ...] = GUESTS, more: str = "", plugins: str = FEW_PLUGINS
+) -> Malbox:
+    """The command, with a configuration for machines of the rig, in a data folder of its own. Plugins of this host, which take the
+    processor from the guests, are few unless `plugins` says otherwise."""
     tables = "".join(
         f'\n[[machines]]\nname = "{name}"\nprovider = "libvirt"\nplatform = "linux"\nuri = "{rig.uri}"\nsnapshot = "{SNAPSHOT}"\n'
         'disk_folder = "/data"\nwatch = ["/tmp", "/data"]\n'
@@ -20,7 +25,7 @@ def installed(rig: RigHost, folder: Path, machines: tuple[str, ...] = GUESTS, mo
     )
     data = folder / "data"
     data.mkdir()
-    (data / "config.toml").write_text(more + tables)
+    (data / "config.toml").write_text(more + plugins + tables)
     return Malbox(data)
 
 

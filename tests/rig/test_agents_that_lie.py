@@ -34,7 +34,7 @@ def test_a_guest_whose_agent_answers_nothing_that_makes_sense_is_lost_and_its_ma
 ) -> None:
     malbox = installed(rig, tmp_path, more=f"[machinery]\nsilence_timeout_s = {SILENCE_S}\n")
     with Station(malbox, tmp_path) as station:
-        tasks = station.until_all_ended(station.submit_many(list(LIES.values())))
+        tasks = station.until_all_ended([station.submit(script) for script in LIES.values()])
         for answer, task in zip(LIES, tasks, strict=True):
             assert (task["state"], task["ended_by"]) == ("failed", "guest_lost"), (answer, told(task))
             assert "The guest was lost" in task["reason"], (answer, told(task))

@@ -21,8 +21,8 @@ FIGHTS = {
     "prints-20-MB": "yes | head -c 20000000; exit 0",
     "kills-the-agent": "kill -9 $(pidof qemu-ga); sleep 3; exit 0",
 }
-WATCHED_S = 20
-"""How long a guest is watched: longer than it takes to start anew."""
+WATCHED = {"reboots": ("--timeout", "30")}
+"""How long a guest is watched that starts anew: longer than that takes."""
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def fought(whole_rig: RigHost, tmp_path_factory: pytest.TempPathFactory) -> dict
     """The task of each fight, when it has ended; and each machine has served once more."""
     folder = tmp_path_factory.mktemp("fights")
     with Station(installed(whole_rig, folder), folder) as station:
-        numbers = station.submit_many(list(FIGHTS.values()), "--timeout", str(WATCHED_S))
+        numbers = [station.submit(script, *WATCHED.get(fight, ())) for fight, script in FIGHTS.items()]
         ended = dict(zip(FIGHTS, station.until_all_ended(numbers), strict=True))
         for machine in GUESTS:
             task = station.until_ended(station.submit("exit 0", "--machine", machine))

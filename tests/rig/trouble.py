@@ -84,7 +84,7 @@ class Station:
         return number
 
     def submit_many(self, scripts: Sequence[str], *options: str) -> list[int]:
-        """The ids of new tasks, each of which runs a script."""
+        """The ids of new tasks, each of which runs a script, in any order."""
         samples = [self.sample(script) for script in scripts]
         said = self.malbox("submit", "--json", "--type", "dynamic", "--platform", "linux", *options, *samples)
         assert said.returncode == 0, (said.stdout, said.stderr)
