@@ -21,7 +21,7 @@ FIGHTS = {
     "prints-20-MB": "yes | head -c 20000000; exit 0",
     "kills-the-agent": "kill -9 $(pidof qemu-ga); sleep 3; exit 0",
 }
-WATCHED = {"reboots": ("--timeout", "30")}
+WATCHED = {"reboots": ("--timeout", "45")}
 """How long a guest is watched that starts anew: longer than that takes."""
 
 
