@@ -51,7 +51,7 @@ def _preview(app: MalboxApp, dropped: Dropped, survey: Survey) -> None:
     intake = ScriptedIntake()
     intake.surveyed = survey
     options = SubmissionOptions(requires=RequirementClass("dynamic", "windows"), profile="office")
-    app.push_screen(Preview(dropped, options, intake, app._around.client, app.moment))
+    app.push_screen(Preview(dropped, options, replace(app._around, intake=intake), app.moment))
 
 
 def dropped(app: MalboxApp) -> None:
