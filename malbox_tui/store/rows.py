@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 TASK_WIDTH = 29
 """How many columns a task has."""
-MOVE_WIDTH = 24
+MOVE_WIDTH = 25
 """How many values a move has."""
 ACTION_WIDTH = 8
 """How many columns an action has."""
@@ -105,6 +105,7 @@ def _movable(task: Task) -> tuple[Any, ...]:
         json_text(task.plugins) if task.plugins else "[]",
         task.machine,
         None if task.profile is None else _profile_text(task.profile),
+        task.enforce_timeout,
     )
 
 
@@ -126,7 +127,6 @@ def row_of_task(task: Task) -> tuple[Any, ...]:
         task.lease_until,
         task.created_at,
         *_movable(task),
-        task.enforce_timeout,
         _run_text(task.run),
         task.owner,
         _wishes_text(task.wishes),
