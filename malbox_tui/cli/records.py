@@ -45,6 +45,7 @@ def task_record(row: TaskRecord, results: PurePath) -> Record:
         "created_at": timestamp(task.created_at),
         "started_at": timestamp(task.started_at),
         "finished_at": timestamp(task.finished_at),
+        "results_removed_at": timestamp(row.results_removed_at),
         "timeout_s": task.timeout_s,
         "enforce_timeout": task.enforce_timeout,
         "profile": _profile(task.profile),

@@ -196,7 +196,7 @@ def row_of_name(sha256: str, name: SampleName) -> tuple[Any, ...]:
 def record_of(row: Row) -> TaskRecord:
     """The task and its sample in a row of `tasks`, the total left out."""
     task = task_of(row)
-    size_bytes, first_seen_at, identification, notes, tags, names = row[TASK_WIDTH:]
+    size_bytes, first_seen_at, identification, notes, tags, names, results_removed_at = row[TASK_WIDTH:]
     return TaskRecord(
         task,
         Sample(
@@ -211,6 +211,7 @@ def record_of(row: Row) -> TaskRecord:
             notes=() if notes == "[]" else notes_of(notes),
             tags=() if tags == "[]" else tags_of(tags),
         ),
+        results_removed_at=results_removed_at,
     )
 
 

@@ -154,7 +154,7 @@ class TaskScreen(Screen[None]):
             return
         if page.rows:
             self._record = page.rows[0]
-            for run in self._record.task.plugins:
+            for run in () if self._record.results_removed_at is not None else self._record.task.plugins:
                 await self._read_results(run)
         self.tick()
 
@@ -210,7 +210,9 @@ class TaskScreen(Screen[None]):
         return holder.screenshot, holder.screenshot_at
 
     def _kept(self) -> tuple[ResultRef, ...]:
-        return () if self._record is None else screenshots(self._record.task.plugins)
+        if self._record is None or self._record.results_removed_at is not None:
+            return ()
+        return screenshots(self._record.task.plugins)
 
     def _at_work(self, moment: Moment) -> AtWork:
         overview = self._picture.overview
