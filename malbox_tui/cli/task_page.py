@@ -18,7 +18,7 @@ _LABEL_WIDTH = 10
 
 
 def task_lines(row: TaskRecord, results: PurePath) -> Iterator[str]:
-    """The task, its sample, its stages and its plugins; results with their paths under the folder `results`, as long as they are there."""
+    """The task, its sample, its stages and its plugins; results with their paths under the folder `results`, if they are there."""
     task, sample = row.task, row.sample
     yield f"Task {task.id}: {task.state.value}"
     yield from _fields(_task_fields(task))
