@@ -81,7 +81,7 @@ def opened_record(receipt: Opened) -> Record:
         "record": "opened",
         **_named(receipt.name),
         "sha256": receipt.archive.sha256 or None,
-        "size_bytes": receipt.archive.size_bytes,
+        "size_bytes": receipt.archive.size_bytes if receipt.archive.sha256 else None,
         "reason": sentence(receipt.archive.words),
     }
 
