@@ -16,6 +16,7 @@ from malbox_tui.tui.screens.add import AddSamples
 from malbox_tui.tui.screens.preview import Preview
 from tests.tui.playing import engine, played, until
 from tests.tui.scripted import ScriptedClient, ScriptedIntake, record, surroundings
+from tests.tui.test_hostile_text import assert_inert
 
 
 async def test_what_the_command_line_named_is_submitted_at_the_start() -> None:
@@ -110,6 +111,29 @@ async def test_what_can_not_be_asked_is_said_and_everything_typed_stays() -> Non
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("size", [(60, 18), (80, 24), (60, 12)])
+async def test_what_is_wrong_is_in_sight_on_a_small_screen_too(size: tuple[int, int]) -> None:
+    app = MalboxApp(surroundings(ScriptedClient([record(1)]), ScriptedIntake(b"/in/a.exe", b"/in/b.exe")))
+    async with app.run_test(size=size) as pilot:
+        await until(pilot, lambda: app.picture.overview is not None)
+        for begin in ("a", ""):
+            await pilot.press(*begin)
+            if not begin:
+                app.post_message(events.Paste("/in/a.exe"))
+            await until(pilot, lambda: isinstance(app.screen, AddSamples | Preview))
+            again = app.screen.query(".form-row Input")[5 + len(begin)]
+            if begin:
+                await pilot.press(*"/in/b.exe")
+            again.focus()
+            await pilot.press(*"maybe")
+            await pilot.press("enter")
+            await until(pilot, lambda: "write yes, or nothing" in assert_inert(pilot))
+            assert "maybe" in assert_inert(pilot).split("write yes")[0], "and so is what has to be changed"
+            await pilot.press("escape")
+            await until(pilot, lambda: app.screen is app.dashboard)
+
+
+@pytest.mark.slow
 async def test_a_drop_onto_the_dialog_has_what_is_asked_there() -> None:
     async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
         await pilot.press("a", "down", *"linux")
@@ -138,7 +162,9 @@ async def test_every_option_of_the_command_line_can_be_typed_and_begins_as_the_c
     async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
         await pilot.press("a", *"/in/b.exe", "enter")
         await until(pilot, lambda: bool(engine(app).offered))
-        await pilot.press("a", *"/in/b.exe", "down", "down", "down", "down", *"deep", "down", "end", *" m", "enter")
+        await pilot.press(
+            "a", *"/in/b.exe", "down", "down", "down", "down", *"deep", "down", "down", "down", "end", *" m", "enter"
+        )
         await until(pilot, lambda: len(engine(app).offered) == 2)
 
     _, client = await played(play, line=Line())

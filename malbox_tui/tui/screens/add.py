@@ -15,7 +15,7 @@ from textual.widgets import Input, Static
 from malbox_tui.model.submission import SubmissionOptions
 from malbox_tui.ports import Dropped, Intake
 from malbox_tui.tui.console import OptionsLine
-from malbox_tui.tui.screens.dialogs import Dialog
+from malbox_tui.tui.screens.dialogs import Box, Dialog
 from malbox_tui.tui.screens.option_rows import OptionRows
 from malbox_tui.tui.text import plain, sentence, shown
 
@@ -52,12 +52,13 @@ class AddSamples(Dialog[Addition | None]):
 
     def compose(self) -> ComposeResult:
         """See `Screen`."""
-        with Vertical(classes="dialog"):
+        with Vertical(classes="dialog preview"):
             yield Static(plain("Add a file or a folder", "bold"), classes="dialog-title")
             with Horizontal(classes="form-row"):
                 yield Static(plain("path"), classes="form-label")
                 yield Input(id="prompt", compact=True, suggester=_Paths(self._intake), select_on_focus=False)
-            yield self._rows
+            with Box(classes="dialog-body"):
+                yield self._rows
             yield Static(id="completions", classes="dialog-hint")
             hint = "Tab completes, arrows move, Enter adds (folders with all that is in them), Escape leaves."
             yield Static(plain(hint), classes="dialog-hint")

@@ -70,7 +70,7 @@ class Preview(Dialog[tuple[Addition, Survey] | None]):
             with Box(classes="dialog-body"):
                 yield self._body
                 yield self._rows
-                yield self._problem
+            yield self._problem
             yield Static(plain(HINT), classes="dialog-hint")
 
     def on_mount(self) -> None:
@@ -88,8 +88,13 @@ class Preview(Dialog[tuple[Addition, Survey] | None]):
 
     def _keep(self, dropped: Dropped) -> None:
         self._paths |= dict.fromkeys((*dropped.paths, *dropped.missing))
-        self._problem.display = bool(dropped.problem)
-        self._problem.update(sentence(dropped.problem))
+        self._say(dropped.problem)
+
+    def _say(self, problem: str) -> None:
+        """What is wrong, in the place of the keys where there is no room for both; an empty one is nothing."""
+        self._problem.display = bool(problem)
+        self.set_class(bool(problem), "-wrong")
+        self._problem.update(sentence(problem))
 
     def _look(self) -> None:
         self.run_worker(self._look_at(tuple(self._paths)), name="survey")
@@ -141,8 +146,7 @@ class Preview(Dialog[tuple[Addition, Survey] | None]):
         try:
             options, intake = self._rows.asked()
         except ValueError as problem:
-            self._problem.display = True
-            self._problem.update(sentence(str(problem)))
+            self._say(str(problem))
         else:
             self.dismiss((Addition(tuple(self._paths), options, intake, is_drop=True), self._survey))
 
