@@ -104,6 +104,14 @@ async def test_an_answer_waits_for_no_identification_and_ends_it(key: str, count
     assert len(identifier.contents) == 1
 
 
+async def test_a_console_that_ends_meanwhile_leaves_nothing_open() -> None:
+    identifier = ScriptedIdentifier(PROGRAM)
+    identifier.holds = True
+    async with console(identifier.opened) as (_app, pilot, _screen):
+        await until(pilot, lambda: bool(identifier.contents))
+    assert not identifier.is_open
+
+
 async def test_more_that_is_dropped_is_identified_too_and_nothing_twice() -> None:
     identifier = ScriptedIdentifier(PROGRAM, Identification("pdf"), PROGRAM)
     async with console(identifier.opened) as (app, pilot, screen):
