@@ -27,6 +27,7 @@ from malbox_tui.ports import Dropped
 from malbox_tui.runtime import open_identifier, open_intake
 from malbox_tui.tui import identifying
 from malbox_tui.tui.app import MalboxApp
+from malbox_tui.tui.screens.add import AddSamples
 from malbox_tui.tui.screens.preview import Preview
 from tests.intake import archives
 from tests.plugins.test_builtin import SAMPLES
@@ -214,6 +215,22 @@ async def test_a_real_drop_is_identified_in_confinement_as_its_archives_are_aske
         screen.query_one("#options", Input).value = "--archive who"
         await pilot.pause()
         assert "not opened" in body(screen)
+
+
+async def test_what_is_asked_in_the_dialog_is_asked_of_what_is_dropped_on_it(tmp_path: Path) -> None:
+    opened = partial(open_intake, Settings(), None)
+    around = surroundings(ScriptedClient(), opened(Wishes().choice()), line=WishesLine(Wishes(), opened))
+    app = MalboxApp(around)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: app.picture.overview is not None)
+        await pilot.press("a")
+        await until(pilot, lambda: isinstance(app.screen, AddSamples))
+        app.screen.query_one("#options", Input).value = "--archive whole"
+        app.post_message(events.Paste(in_a_folder(tmp_path)))
+        await until(pilot, lambda: isinstance(app.screen, Preview) and app.screen._survey.done)
+        assert isinstance(app.screen, Preview)
+        assert app.screen.query_one("#options", Input).value == "--archive whole"
+        assert "archives 1; not opened, each is taken as one file" in body(app.screen)
 
 
 @pytest.mark.parametrize("isolation", [Isolation.AUTO, Isolation.REQUIRED])

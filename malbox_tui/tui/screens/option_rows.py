@@ -31,13 +31,14 @@ MORE_HINT = "as on the command line: --owner ana --plugins strings"
 
 class OptionRows(Vertical):
     """The rows; `given` is what is asked at first, and whatever has no row stays as it says. `line` reads what else is asked, in a row
-    of its own; None: there is no such row."""
+    of its own, where `written` stands (None: what the console was started with); None: there is no such row."""
 
-    def __init__(self, given: SubmissionOptions, line: OptionsLine | None) -> None:
+    def __init__(self, given: SubmissionOptions, line: OptionsLine | None, written: str | None = None) -> None:
         super().__init__(classes="option-rows")
         self._given = given
         self._line = line
-        self._more = Input("" if line is None else line.text, placeholder=MORE_HINT, compact=True, id="options")
+        text = "" if line is None else line.text if written is None else written
+        self._more = Input(text, placeholder=MORE_HINT, compact=True, id="options")
         self._inputs = [
             Input(value, placeholder=hint, compact=True)
             for value, (_label, hint) in zip(astuple(asked_by(given)), FIELDS, strict=True)
@@ -50,6 +51,11 @@ class OptionRows(Vertical):
             with Horizontal(classes="form-row"):
                 yield Static(plain(label), classes="form-label")
                 yield asked
+
+    @property
+    def written(self) -> str:
+        """What stands in the row of other options."""
+        return self._more.value
 
     def suggest(self, profile: str) -> None:
         """Say in the empty row that this profile is suggested, and how it is taken over; an empty name: none is."""

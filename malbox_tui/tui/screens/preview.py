@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import ClassVar
 
 from rich.text import Text
@@ -52,17 +51,27 @@ class Preview(Dialog[tuple[Addition, Survey] | None]):
         Binding("down", "app.focus_next", show=False),
     ]
 
-    def __init__(self, dropped: Dropped, given: SubmissionOptions, around: Surroundings, moment: Callable[[], Moment]) -> None:
+    def __init__(
+        self,
+        dropped: Dropped,
+        given: SubmissionOptions,
+        around: Surroundings,
+        moment: Callable[[], Moment],
+        written: str | None = None,
+    ) -> None:
+        """`written` is what stands in the row of other options; None: what the console was started with."""
         super().__init__()
         self._paths: dict[bytes, None] = {}
-        self._usual = self._intake = around.intake
+        self._usual = around.intake
         self._client = around.client
         self._moment = moment
         self._survey = Survey()
+        self._looks = 0
         self._known: set[str] | None = set()
         self._asked: set[str] = set()
-        self._rows = OptionRows(given, around.line)
-        self._options = "" if around.line is None else around.line.text
+        self._rows = OptionRows(given, around.line, written)
+        self._options = self._rows.written
+        self._intake = (None if written is None else self._rows.intake(around.intake)) or around.intake
         self._identifying = (
             None if around.open_identifier is None else Identifying(around.open_identifier, self._client, self._draw)
         )
@@ -84,7 +93,7 @@ class Preview(Dialog[tuple[Addition, Survey] | None]):
     def on_mount(self) -> None:
         """Look at it."""
         if self._identifying is not None:
-            self.run_worker(self._identifying.run, name="identify", group="identify")
+            self.run_worker(self._identifying.run(), name="identify", group="identify")
         self._look()
 
     def on_resize(self) -> None:
@@ -103,13 +112,16 @@ class Preview(Dialog[tuple[Addition, Survey] | None]):
 
     def _look(self) -> None:
         paths = tuple(self._paths)
-        self.run_worker(partial(self._look_at, paths), name="survey", group="survey", exclusive=True)
+        self._looks += 1
+        self.run_worker(self._look_at(paths, self._looks), name="survey", group="survey")
         if self._identifying is not None:
             self._identifying.look(self._intake, paths)
 
-    async def _look_at(self, paths: Sequence[bytes]) -> None:
-        """Cancelled when there is another look."""
+    async def _look_at(self, paths: Sequence[bytes], look: int) -> None:
+        """Until another look is under way, at more that was dropped or as other options ask."""
         async for survey in self._intake.survey(paths):
+            if look < self._looks:
+                return
             self._survey = survey
             self._draw()
             await self._ask(survey.sums)
