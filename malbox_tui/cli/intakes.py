@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -64,12 +65,13 @@ async def _list(options: GlobalOptions, limit: int, as_json: bool) -> None:
 
 
 async def _account(options: GlobalOptions, number: int, fates: frozenset[Fate] | None, limit: int | None, as_json: bool) -> None:
-    async for page in _pages(options, LineQuery(intake=number, fates=fates), limit):
-        for line in page.lines:
-            write_record(line_record(number, line)) if as_json else write_line(line_words(line))
+    async with aclosing(_pages(options, LineQuery(intake=number, fates=fates), limit)) as pages:
+        async for page in pages:
+            for line in page.lines:
+                write_record(line_record(number, line)) if as_json else write_line(line_words(line))
 
 
-async def _pages(options: GlobalOptions, query: LineQuery, limit: int | None) -> AsyncIterator[IntakePage]:
+async def _pages(options: GlobalOptions, query: LineQuery, limit: int | None) -> AsyncGenerator[IntakePage, None]:
     """Pages of lines, at most `limit` lines. Raises `MalboxError` when there is no such intake."""
     left, after, more = limit, 0, True
     async with open_store(options.folders) as store:
@@ -138,7 +140,7 @@ def line_words(line: IntakeLine) -> str:
         Fate.OPENED: f"opened: {sentence(line.reason)}",
         Fate.REFUSED: f"refused: {sentence(line.reason)}",
     }
-    member = f", member of {line.name.archive[:12]}" if line.name.archive else ""
+    member = f"  (of archive {line.name.archive[:12]})" if line.name.archive else ""
     return f"{name}  {words[line.fate]}{member}"
 
 

@@ -45,6 +45,7 @@ def task_record(row: TaskRecord, results: PurePath) -> Record:
         "created_at": timestamp(task.created_at),
         "started_at": timestamp(task.started_at),
         "finished_at": timestamp(task.finished_at),
+        "results_removed_at": timestamp(row.results_removed_at),
         "timeout_s": task.timeout_s,
         "enforce_timeout": task.enforce_timeout,
         "profile": _profile(task.profile),
@@ -80,7 +81,7 @@ def opened_record(receipt: Opened) -> Record:
         "record": "opened",
         **_named(receipt.name),
         "sha256": receipt.archive.sha256 or None,
-        "size_bytes": receipt.archive.size_bytes,
+        "size_bytes": receipt.archive.size_bytes if receipt.archive.sha256 else None,
         "reason": sentence(receipt.archive.words),
     }
 

@@ -6,7 +6,7 @@ import asyncio
 import os
 import sys
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from pathlib import Path
 from typing import Annotated, BinaryIO
@@ -136,7 +136,7 @@ async def _purge(options: GlobalOptions, sha256: str) -> CommandOutcome:
         return await door.do(PurgeSample(sha256=sha256))
 
 
-async def _chunks(options: GlobalOptions, sha256: str, form: SampleForm) -> AsyncIterator[bytes]:
+async def _chunks(options: GlobalOptions, sha256: str, form: SampleForm) -> AsyncGenerator[bytes, None]:
     from malbox_tui.runtime import login_name
 
     async with (
@@ -148,13 +148,14 @@ async def _chunks(options: GlobalOptions, sha256: str, form: SampleForm) -> Asyn
 
 
 async def _to_stdout(options: GlobalOptions, sha256: str, form: SampleForm) -> int:
-    async for chunk in _chunks(options, sha256, form):
-        try:
-            sys.stdout.buffer.write(chunk)
-            sys.stdout.buffer.flush()
-        except OSError as exc:
-            abandon_stdout()
-            raise OutputClosed("" if isinstance(exc, BrokenPipeError) else f"{exc.strerror or exc}") from exc
+    async with aclosing(_chunks(options, sha256, form)) as chunks:
+        async for chunk in chunks:
+            try:
+                sys.stdout.buffer.write(chunk)
+                sys.stdout.buffer.flush()
+            except OSError as exc:
+                abandon_stdout()
+                raise OutputClosed("" if isinstance(exc, BrokenPipeError) else f"{exc.strerror or exc}") from exc
     return EXIT_OK
 
 
@@ -190,6 +191,7 @@ async def _to_file(options: GlobalOptions, sha256: str, form: SampleForm, target
             partial.unlink(missing_ok=True)
 
 
-async def _copied(chunks: AsyncIterator[bytes], file: BinaryIO) -> None:
-    async for chunk in chunks:
-        file.write(chunk)
+async def _copied(content: AsyncGenerator[bytes, None], file: BinaryIO) -> None:
+    async with aclosing(content) as chunks:
+        async for chunk in chunks:
+            file.write(chunk)

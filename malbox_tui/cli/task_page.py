@@ -12,16 +12,18 @@ from malbox_tui.model.report import PluginRun
 from malbox_tui.model.sample import Sample, escape, visible
 from malbox_tui.model.task import Task, TaskState
 from malbox_tui.model.verdict import Summary, count_words, summary_of_task
-from malbox_tui.reports.words import verdict_words
+from malbox_tui.reports.words import removed_words, verdict_words
 
 _LABEL_WIDTH = 10
 
 
 def task_lines(row: TaskRecord, results: PurePath) -> Iterator[str]:
-    """The task, its sample, its stages and its plugins; results with their paths under the folder `results`."""
+    """The task, its sample, its stages and its plugins; results with their paths under the folder `results`, if they are there."""
     task, sample = row.task, row.sample
     yield f"Task {task.id}: {task.state.value}"
     yield from _fields(_task_fields(task))
+    if (removed_at := timestamp(row.results_removed_at)) is not None:
+        yield from _fields([("results", removed_words(removed_at))])
     yield from summary_lines(summary_of_task(task))
     yield ""
     yield f"Sample {sample.sha256}"
@@ -34,7 +36,7 @@ def task_lines(row: TaskRecord, results: PurePath) -> Iterator[str]:
         )
     for run in task.plugins:
         yield ""
-        yield from _plugin_lines(run, results)
+        yield from _plugin_lines(run, results if removed_at is None else None)
 
 
 def summary_lines(summary: Summary) -> Iterator[str]:
@@ -97,7 +99,7 @@ def _size(size_bytes: int) -> str:
     return size(size_bytes) + (f" ({size_bytes} bytes)" if size_bytes >= 1024 else "")
 
 
-def _plugin_lines(run: PluginRun, results: PurePath) -> Iterator[str]:
+def _plugin_lines(run: PluginRun, results: PurePath | None) -> Iterator[str]:
     on = f" on {visible(run.subject)}" if run.subject else ""
     yield f"Plugin {visible(run.name)} {visible(run.version)}{on}: {run.status.value.replace('_', ' ')} in {duration(run.seconds)}"
     fields = [("verdict", verdict_words(run.verdict)), ("reason", sentence(run.reason))]
@@ -106,7 +108,8 @@ def _plugin_lines(run: PluginRun, results: PurePath) -> Iterator[str]:
         if result.is_for_people:
             facts = f"{result.format}, {size(result.size_bytes)}, SHA-256 {result.sha256}"
             yield f"  result     {visible(result.shown_name)} ({facts})"
-            yield f"    {escape(bytes(results / result.path))}"
+            if results is not None:
+                yield f"    {escape(bytes(results / result.path))}"
 
 
 def _fields(fields: list[tuple[str, str]], width: int = _LABEL_WIDTH) -> Iterator[str]:

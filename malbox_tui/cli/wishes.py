@@ -48,7 +48,7 @@ class Wishes:
     profile: Annotated[str, Parameter(metavar="NAME", show_default=False)] = ""
     """Give the tasks this profile, whatever their content is, instead of the one for its kind. `malbox-tui profiles` lists them."""
     plugins: Annotated[tuple[str, ...], Parameter(metavar="NAME,…", negative=(), show_default=False)] = ()
-    """Run these plugins only, and those that they need, instead of what the profile says. `malbox-tui plugins` lists them."""
+    """Run these plugins only, and those that they need, instead of what the profile says. `malbox-tui plugin list` lists them."""
     option: Annotated[tuple[str, ...], Parameter(metavar="K=V", negative=(), show_default=False)] = ()
     """Give a plugin this option for these tasks, as `PLUGIN.KEY=VALUE`, or `KEY=VALUE` where one plugin alone has it. May be given more
     than once."""

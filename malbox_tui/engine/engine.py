@@ -10,13 +10,13 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
 from typing import Any
 
 from malbox_tui.config.machine_list import listed
 from malbox_tui.config.settings import Settings
-from malbox_tui.engine import clock, dues
+from malbox_tui.engine import clock
 from malbox_tui.engine.action_log import ActionLog
+from malbox_tui.engine.adapters import Adapters
 from malbox_tui.engine.batch import Batch
 from malbox_tui.engine.cancellation import CancelReason, CancelToken
 from malbox_tui.engine.closing import close_all
@@ -28,6 +28,7 @@ from malbox_tui.engine.identifying import Identifying
 from malbox_tui.engine.intake_accounts import IntakeAccounts
 from malbox_tui.engine.leases import LeaseKeeper
 from malbox_tui.engine.lifecycle import Lifecycle
+from malbox_tui.engine.look_desk import LookDesk
 from malbox_tui.engine.machine_care import MachineCare
 from malbox_tui.engine.machine_pool import MachinePool
 from malbox_tui.engine.newsroom import Newsroom
@@ -48,7 +49,7 @@ from malbox_tui.engine.worker_pool import WorkerPool
 from malbox_tui.model import events as news
 from malbox_tui.model.actions import ActionRecord
 from malbox_tui.model.commands import Command, CommandOutcome, ShutdownMode
-from malbox_tui.model.errors import EngineStopped, RefusedCommand
+from malbox_tui.model.errors import EngineStopped
 from malbox_tui.model.events import Event, Gap, Position
 from malbox_tui.model.intake import IntakePage, IntakeView, LineQuery
 from malbox_tui.model.machine import MachineSpec
@@ -56,25 +57,10 @@ from malbox_tui.model.overview import Overview
 from malbox_tui.model.queries import TaskPage, TaskQuery
 from malbox_tui.model.report import ResultRef
 from malbox_tui.model.submission import Account, Offer, Receipt, SubmissionOptions
-from malbox_tui.model.upkeep import Freed, SampleForm, StoreFigures
+from malbox_tui.model.upkeep import SampleForm, StoreFigures
 from malbox_tui.ports import (
-    ActionBook,
-    Clock,
-    GuestPlugin,
-    IntakeBook,
-    LimitsStore,
-    MachineBook,
-    Machinery,
-    MarkBook,
-    PauseBook,
     PendingEntry,
-    PluginRunner,
-    Quarantine,
-    ResultStore,
-    Stockroom,
-    Store,
     StoreIdentity,
-    UpkeepBook,
 )
 
 log = logging.getLogger(__name__)
@@ -85,40 +71,6 @@ FLOOR = "floor"
 """The cause of a pause while the disk has too little room."""
 STORE = "store"
 """The cause of a pause while the store takes nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class Adapters:
-    """What the engine works with. It opens and closes all of them."""
-
-    store: Store
-    quarantine: Quarantine
-    results: ResultStore
-    runner: PluginRunner
-    wall: Clock
-    machinery: Machinery = field(default_factory=Machinery)
-    limits: LimitsStore | None = None
-    """Where changed limits of worker groups are kept; None: they can't be."""
-    book: MachineBook | None = None
-    """Where machines that were added, changed or removed are kept; None: they are for this run only."""
-    marks: MarkBook | None = None
-    """Where the marks in guests are kept for the next start; None: nowhere, and its first reverts are not proven."""
-    pauses: PauseBook | None = None
-    """Where a pause is kept for the next start; None: nowhere, and that one takes tasks."""
-    actions: ActionBook | None = None
-    """The log of actions, which the store keeps; None: it can't be read."""
-    intakes: IntakeBook | None = None
-    """The accounts of intakes, which the store keeps; None: they are not kept."""
-    owner: str = "operator"
-    """Who runs the engine: who acts where nobody is named."""
-    upkeep: UpkeepBook | None = None
-    """What the store has for its upkeep; None, here or of the stockroom: nothing is removed or given out."""
-    stockroom: Stockroom | None = None
-    """What gives samples out, and counts."""
-    free_bytes: Callable[[], int | None] = lambda: None
-    """The room on the disk under the data folder; None: not known. Must not block."""
-    guest_plugins: Sequence[GuestPlugin] = ()
-    """Programs that run in guests beside samples."""
 
 
 class Engine:
@@ -205,6 +157,19 @@ class Engine:
         hands = Hands()
         self._upkeep = self._make_upkeep(hands)
         self._identifying = Identifying(adapters.store, adapters.quarantine, adapters.runner, adapters.wall, self._profiles)
+        self._looks = LookDesk(
+            adapters=adapters,
+            newsroom=self._newsroom,
+            health=self._health,
+            pool=self._pool,
+            machines=self._machines,
+            waiting=self._waiting,
+            attempts=self._driver.attempts,
+            profiles=self._profiles,
+            identifying=self._identifying,
+            floor=self._floor,
+            upkeep=self._upkeep,
+        )
         self._desk = CommandDesk(
             lifecycle=self._lifecycle,
             store=adapters.store,
@@ -362,35 +327,12 @@ class Engine:
     async def overview(self) -> Overview:
         """See `Client`."""
         self._check_alive()
-        return Overview(
-            clock=self._adapters.wall.now(),
-            position=self._newsroom.position,
-            counts=self._newsroom.counts.by_state(),
-            groups=self._pool.views(),
-            workers=dues.of_workers(self._pool.worker_views(), self._driver.attempts, self._adapters.wall.now()),
-            machines=self._machines.views(),
-            paused=self._pool.paused,
-            stopping=self._stop_mode,
-            isolation=self._adapters.runner.isolation,
-            ended_per_minute=self._newsroom.throughput.per_minute(self._adapters.wall.now()),
-            free_bytes=self._adapters.free_bytes(),
-            store_failing=self._health.problem is not None,
-            profiles=self._profiles.views,
-            low_disk=self._floor.look(),
-            floor_bytes=self._floor.floor_bytes,
-            kept=None if self._upkeep is None else self._upkeep.latest,
-            freed=Freed() if self._upkeep is None else self._upkeep.freed,
-            troubles=(
-                *(() if self._health.problem is None else (f"The store takes nothing: {self._health.problem}",)),
-                *self._adapters.runner.troubles,
-            ),
-        )
+        return self._looks.overview(self._stop_mode)
 
     async def query(self, query: TaskQuery) -> TaskPage:
         """See `Client`."""
         self._check_alive()
-        page = await self._adapters.store.tasks(query, self._adapters.wall.now())
-        return dues.of_tasks(self._identifying.suggest(self._waiting.explain(page)), self._driver.attempts)
+        return await self._looks.query(query)
 
     async def read(self, reference: ResultRef, max_bytes: int) -> bytes:
         """See `Client`."""
@@ -404,33 +346,29 @@ class Engine:
     async def actions(self, before: int | None, limit: int) -> Sequence[ActionRecord]:
         """See `Client`."""
         self._check_alive()
-        return () if self._adapters.actions is None else await self._adapters.actions.actions(before, limit)
+        return await self._looks.actions(before, limit)
 
     async def intakes(self, before: int | None, limit: int) -> Sequence[IntakeView]:
         """See `Client`."""
         self._check_alive()
-        return () if self._adapters.intakes is None else await self._adapters.intakes.intakes(before, limit)
+        return await self._looks.intakes(before, limit)
 
     async def intake_lines(self, query: LineQuery) -> IntakePage:
         """See `Client`."""
         self._check_alive()
-        return IntakePage(intake=None) if self._adapters.intakes is None else await self._adapters.intakes.intake_lines(query)
+        return await self._looks.intake_lines(query)
 
     async def content(self, sha256: str, form: SampleForm, actor: str = "", origin: str = "") -> AsyncGenerator[bytes, None]:
         """See `Client`."""
         self._check_alive()
-        if self._upkeep is None:
-            raise RefusedCommand("This engine keeps no contents that could be given out.")
-        async with aclosing(self._upkeep.content(sha256, form, actor, origin)) as chunks:
+        async with aclosing(self._looks.content(sha256, form, actor, origin)) as chunks:
             async for chunk in chunks:
                 yield chunk
 
     async def figures(self) -> StoreFigures:
         """See `Client`."""
         self._check_alive()
-        if self._upkeep is None:
-            raise RefusedCommand("This engine has no store that could be counted.")
-        return await self._upkeep.figures()
+        return await self._looks.figures()
 
     # --- private -----------------------------------------------------------------------------------------------------------------
 

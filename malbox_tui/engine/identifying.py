@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from malbox_tui.engine.place import SAMPLE_NAME
 from malbox_tui.engine.profiles import Profiles
 from malbox_tui.model.commands import IdentifySamples
@@ -53,7 +55,7 @@ class Identifying:
         if row.task.state is not TaskState.PENDING or found is None or not self._profiles.there_are:
             return row
         suggestion = self._profiles.suggestion(found)
-        return TaskRecord(row.task, row.sample, row.waiting, row.due, suggestion)
+        return msgspec.structs.replace(row, suggestion=suggestion)
 
     async def _ask(self, sha256: str, task_id: int) -> Identification:
         try:

@@ -85,7 +85,7 @@ class IntakeAccount:
                 name=offer.name,
                 at=self._wall.now(),
                 sha256=archive.sha256,
-                size_bytes=archive.size_bytes,
+                size_bytes=archive.size_bytes if archive.sha256 else None,
                 reason=archive.words,
             )
         )

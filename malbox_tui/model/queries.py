@@ -66,13 +66,15 @@ class Waiting(msgspec.Struct, frozen=True):
 
 class TaskRecord(msgspec.Struct, frozen=True):
     """A task together with its sample. An engine adds why a pending one waits and, where there are profiles and it is known what its
-    sample is, the one for it; and which limit a task at work will reach next."""
+    sample is, the one for it; and which limit a task at work will reach next. `results_removed_at`: since when its results are gone;
+    None: they were not removed."""
 
     task: Task
     sample: Sample
     waiting: Waiting | None = None
     due: Due | None = None
     suggestion: Suggestion | None = None
+    results_removed_at: float | None = None
 
 
 class TaskPage(msgspec.Struct, frozen=True, kw_only=True):

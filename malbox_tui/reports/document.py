@@ -14,7 +14,7 @@ from malbox_tui.model.verdict import count_words, summary_of_task
 from malbox_tui.reports.blocks import elements_of
 from malbox_tui.reports.elements import Element, Heading, Picture, Pointer, Problem, Said, Table
 from malbox_tui.reports.gathering import PluginReport
-from malbox_tui.reports.words import sentence, timestamp, verdict_words
+from malbox_tui.reports.words import removed_words, sentence, timestamp, verdict_words
 
 SCHEMA_VERSION = 1
 
@@ -37,7 +37,7 @@ class TaskReport:
 def elements(report: TaskReport) -> Iterator[Element]:
     """The document, from its title to the list of results."""
     task, sample = report.record.task, report.record.sample
-    summary = summary_of_task(task)
+    summary, removed_at = summary_of_task(task), timestamp(report.record.results_removed_at)
     yield Heading(1, report.title, is_safe=True)
     yield _facts(
         ("verdict", verdict_words(task.verdict) or "none"),
@@ -48,6 +48,7 @@ def elements(report: TaskReport) -> Iterator[Element]:
         ("machine", visible(task.machine or "")),
         ("added", timestamp(task.created_at) or ""),
         ("ended", timestamp(task.finished_at) or ""),
+        ("results", "" if removed_at is None else removed_words(removed_at)),
     )
     if summary.reasons:
         yield Heading(2, "Why")
@@ -83,6 +84,7 @@ def as_value(report: TaskReport) -> dict[str, Any]:
             "created_at": timestamp(task.created_at),
             "started_at": timestamp(task.started_at),
             "finished_at": timestamp(task.finished_at),
+            "results_removed_at": timestamp(report.record.results_removed_at),
         },
         "sample": {
             "sha256": sample.sha256,

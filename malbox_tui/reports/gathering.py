@@ -10,6 +10,7 @@ import msgspec
 
 from malbox_tui.model.errors import Disconnected, EngineStopped, MalboxError
 from malbox_tui.model.report import REPORT_RESULT, PluginRun, ResultRef
+from malbox_tui.reports.words import removed_words, timestamp
 
 MAX_REPORT_BYTES = 4 * 1024 * 1024
 """The engine keeps none that is larger."""
@@ -27,9 +28,13 @@ class PluginReport:
     problem: str = ""
 
 
-async def gathered(read: Read, runs: Iterable[PluginRun]) -> list[PluginReport]:
-    """The reports of those runs that have one, in their order. Raises `EngineStopped` and `Disconnected`."""
+async def gathered(read: Read, runs: Iterable[PluginRun], removed_at: float | None = None) -> list[PluginReport]:
+    """The reports of those runs that have one, in their order; with `removed_at`, since when they are gone, none of them is asked
+    for. Raises `EngineStopped` and `Disconnected`."""
     found = [(run, result) for run in runs for result in run.results if result.name == REPORT_RESULT]
+    if removed_at is not None:
+        problem = removed_words(timestamp(removed_at) or "")
+        return [PluginReport(run, None, problem) for run, _ in found]
     return [await read_report(read, run, result) for run, result in found]
 
 

@@ -23,6 +23,11 @@ def timestamp(at: float | None) -> str | None:
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def removed_words(at: str) -> str:
+    """That a task's results are gone since `at`."""
+    return f"Its results were removed on {at}; what they came to stays."
+
+
 def verdict_words(verdict: Verdict | None) -> str:
     """A verdict on one line, its labels escaped; empty for none."""
     if verdict is None:

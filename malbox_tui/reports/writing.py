@@ -36,7 +36,7 @@ ENDINGS: Mapping[str, Form] = MappingProxyType(
 
 async def written(read: Read, record: TaskRecord, form: Form) -> str:
     """The report of a task. Raises `EngineStopped` and `Disconnected`; a report that can't be read is said to be one."""
-    reports = await gathered(read, record.task.plugins)
+    reports = await gathered(read, record.task.plugins, record.results_removed_at)
     pictures = await read_pictures(read, _named(reports)) if form is Form.HTML else {}
     return _WRITERS[form](TaskReport(record, reports, pictures))
 

@@ -15,8 +15,9 @@ from typing import Protocol
 from malbox_tui.config.folders import DataFolders
 from malbox_tui.config.machine_list import listed
 from malbox_tui.config.settings import Settings
+from malbox_tui.engine.adapters import Adapters
 from malbox_tui.engine.clock import SystemClock
-from malbox_tui.engine.engine import Adapters, Engine
+from malbox_tui.engine.engine import Engine
 from malbox_tui.engine.tracker import TaskTracker
 from malbox_tui.intake.folder_walk import FolderIntake
 from malbox_tui.intake.selection import SelectiveIntake

@@ -58,7 +58,7 @@ class MemoryStore:
         self._removals = 0
         self.removals: dict[int, Removal] = {}
         """Those that are open, by number."""
-        self.without_results: set[int] = set()
+        self.without_results: dict[int, float] = {}
         """Ids of the tasks whose results were removed."""
         self._waiting: list[Request] = []
         self._on_commit: Callable[[Sequence[Event]], None] | None = None
@@ -139,7 +139,9 @@ class MemoryStore:
         places = [place for place, task in enumerate(found) if task.id == query.around]
         start = max(0, places[0] - limit // 2) if places else max(0, query.offset)
         window = found[start : start + limit]
-        records = tuple(TaskRecord(task, self._samples[task.sha256]) for task in window)
+        records = tuple(
+            TaskRecord(task, self._samples[task.sha256], results_removed_at=self.without_results.get(task.id)) for task in window
+        )
         return TaskPage(rows=records, total=len(found), offset=start, clock=clock)
 
     async def events(self, after: int, limit: int) -> Sequence[Event]:
@@ -361,12 +363,12 @@ class MemoryStore:
     def _remove_results(self, request: Removing) -> Callable[[], None]:
         gone = tuple(
             task_id
-            for task_id in sorted(set(request.task_ids) - self.without_results)
+            for task_id in sorted(set(request.task_ids) - self.without_results.keys())
             if task_id in self._tasks and self._tasks[task_id].state.is_final
         )
         if not gone:
             return partial(request.answer.give, None)
-        self.without_results.update(gone)
+        self.without_results.update(dict.fromkeys(gone, request.at))
         self._tell(request.at, ResultsRemoved(task_ids=gone, cause=request.cause))
         return self._removed(request, gone)
 

@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 TASK_WIDTH = 29
 """How many columns a task has."""
-MOVE_WIDTH = 24
+MOVE_WIDTH = 25
 """How many values a move has."""
 ACTION_WIDTH = 8
 """How many columns an action has."""
@@ -105,6 +105,7 @@ def _movable(task: Task) -> tuple[Any, ...]:
         json_text(task.plugins) if task.plugins else "[]",
         task.machine,
         None if task.profile is None else _profile_text(task.profile),
+        task.enforce_timeout,
     )
 
 
@@ -126,7 +127,6 @@ def row_of_task(task: Task) -> tuple[Any, ...]:
         task.lease_until,
         task.created_at,
         *_movable(task),
-        task.enforce_timeout,
         _run_text(task.run),
         task.owner,
         _wishes_text(task.wishes),
@@ -196,7 +196,7 @@ def row_of_name(sha256: str, name: SampleName) -> tuple[Any, ...]:
 def record_of(row: Row) -> TaskRecord:
     """The task and its sample in a row of `tasks`, the total left out."""
     task = task_of(row)
-    size_bytes, first_seen_at, identification, notes, tags, names = row[TASK_WIDTH:]
+    size_bytes, first_seen_at, identification, notes, tags, names, results_removed_at = row[TASK_WIDTH:]
     return TaskRecord(
         task,
         Sample(
@@ -211,6 +211,7 @@ def record_of(row: Row) -> TaskRecord:
             notes=() if notes == "[]" else notes_of(notes),
             tags=() if tags == "[]" else tags_of(tags),
         ),
+        results_removed_at=results_removed_at,
     )
 
 

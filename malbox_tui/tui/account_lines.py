@@ -13,6 +13,8 @@ from malbox_tui.tui.text import fit, joined_cells, plain, sentence, short_size, 
 
 NUMBER_CELLS, TIME_CELLS, WAY_CELLS, COUNT_CELLS = 6, 9, 8, 9
 FATE_CELLS, TASK_CELLS, SIZE_CELLS = 10, 8, 7
+ROOMY = 100
+"""On a line of fewer cells, what is empty takes none: a reason needs them more."""
 TONES = {Fate.ACCEPTED: "good", Fate.DUPLICATE: "muted", Fate.OPENED: "preparing", Fate.REFUSED: "bad"}
 SIGNS = {Fate.ACCEPTED: "+", Fate.DUPLICATE: "=", Fate.OPENED: "▸", Fate.REFUSED: "!"}
 
@@ -49,12 +51,10 @@ def account_line(line: IntakeLine, moment: Moment, width: int) -> Text:
     tone = moment.tone(TONES[line.fate])
     task = "" if line.task_id is None else f"#{line.task_id}"
     size = "" if line.size_bytes is None else short_size(line.size_bytes)
-    cells = [
-        fit(plain(f"{SIGNS[line.fate]} {line.fate.value}", tone), FATE_CELLS + 2),
-        fit(plain(task, "bold"), TASK_CELLS),
-        fit(plain(size), SIZE_CELLS, right=True),
-        plain(escape(line.name.name)),
-    ]
+    cells = [fit(plain(f"{SIGNS[line.fate]} {line.fate.value}", tone), FATE_CELLS + 2)]
+    if width >= ROOMY or task or size:
+        cells += [fit(plain(task, "bold"), TASK_CELLS), fit(plain(size), SIZE_CELLS, right=True)]
+    cells.append(plain(escape(line.name.name)))
     if line.reason:
         cells.append(sentence(f"– {line.reason}", tone))
     if line.name.archive:

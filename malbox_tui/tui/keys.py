@@ -301,6 +301,8 @@ YIELDING = (
     "app.edit_machine",
     "app.remove_machine",
     "screen.filter",
+    "screen.next_view",
+    "screen.open",
     "app.open_task",
     "app.show_machine",
     "app.open_machines_task",

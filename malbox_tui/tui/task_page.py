@@ -15,6 +15,7 @@ from malbox_tui.model.report import PluginRun, PluginStatus
 from malbox_tui.model.sample import Sample, visible
 from malbox_tui.model.task import Task, TaskState
 from malbox_tui.model.verdict import Summary, count_words, summary_of_task
+from malbox_tui.reports.words import removed_words
 from malbox_tui.tui.columns import state_cell, verdict_cell
 from malbox_tui.tui.countdown import Countdown
 from malbox_tui.tui.glyphs import BAR_EMPTY, BAR_FULL, STANDS, STATES
@@ -66,6 +67,7 @@ def task_lines(record: TaskRecord, at_work: AtWork, moment: Moment, clock: Calla
         *_waits(record, moment, clock, width),
         *_limits(record.task, at_work.left, moment, clock, width),
         *_about(record.task, moment, clock, width),
+        *_removal(record, moment, clock, width),
         plain(""),
         *of_sample(record.sample, moment),
         *_marks(record.sample, moment, width),
@@ -199,6 +201,11 @@ def _about(task: Task, moment: Moment, clock: Callable[[float], str], width: int
         yield _labelled("worker", shown(task.worker[:8]), moment)
     times = [("added", task.created_at), ("started", task.started_at), ("ended", task.finished_at)]
     yield _labelled("times", plain("   ".join(f"{name} {clock(at)}" for name, at in times if at is not None)), moment)
+
+
+def _removal(record: TaskRecord, moment: Moment, clock: Callable[[float], str], width: int) -> Iterable[Text]:
+    if record.results_removed_at is not None:
+        yield from _told("results", removed_words(clock(record.results_removed_at)), moment, width)
 
 
 def _attempts(task: Task) -> str:

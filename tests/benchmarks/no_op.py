@@ -9,8 +9,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from malbox_tui.config.settings import GeneralSettings, Settings
+from malbox_tui.engine.adapters import Adapters
 from malbox_tui.engine.clock import SystemClock
-from malbox_tui.engine.engine import Adapters, Engine
+from malbox_tui.engine.engine import Engine
 from malbox_tui.engine.tracker import TaskTracker
 from malbox_tui.model.commands import ShutdownMode
 from malbox_tui.model.events import Event, EventBody, TaskCanceled, TaskCompleted

@@ -48,7 +48,7 @@ def test_a_locked_archive_is_refused_until_its_password_is_given(malbox: Command
     assert said.code == 2
     assert {record["code"] for record in said.records} == {"password"}
     opened = malbox("submit", "--json", "--password", "-secret", path)
-    assert [record["record"] for record in opened.records] == ["accepted"]
+    assert [record["record"] for record in opened.records] == ["accepted", "opened"]
 
 
 @pytest.mark.slow
@@ -79,7 +79,8 @@ def test_the_same_content_in_two_archives_and_beside_them_is_one_task_with_all_n
     (folder / "2.tgz").write_bytes(archives.gzip_of(archives.tar_of(archives.tar_file(b"two.exe", b"the same"))))
     (folder / "3.exe").write_bytes(b"the same")
     said = malbox("submit", "--json", folder)
-    assert [record["record"] for record in said.records] == ["accepted", "duplicate", "duplicate"]
+    assert [record["record"] for record in said.records if record["record"] != "opened"] == ["accepted", "duplicate", "duplicate"]
+    assert [record["name"] for record in said.records if record["record"] == "opened"] == ["1.zip", "2.tgz"]
     [task] = malbox("tasks", "--json").records
     assert task["sample"]["names"] == ["one.exe", "two.exe", "3.exe"]
     assert task["sample"]["origins"] == [f"{folder}/1.zip!/one.exe", f"{folder}/2.tgz!/two.exe", f"{folder}/3.exe"]

@@ -149,7 +149,9 @@ def test_where_says_whether_an_engine_answers(service: Serving, data: Path) -> N
 def test_what_is_dropped_is_uploaded_from_where_the_console_runs(service: Serving, data: Path, sample: Path) -> None:
     with attached(data, "attach") as console:
         console.until(", attached", "queue 0", EMPTY)
-        console.press(b"\x1b[200~" + os.fsencode(sample) + b"\x1b[201~").until("sample-1.txt", "completed")
+        console.press(b"\x1b[200~" + os.fsencode(sample) + b"\x1b[201~").until("Add 1 file").press(ENTER).until(
+            "sample-1.txt", "completed"
+        )
         assert left(console) == 0
 
 
@@ -166,7 +168,9 @@ def test_two_consoles_see_each_other_and_the_same_tasks(service: Serving, data: 
     with attached(data, "attach") as first, attached(data, "attach", "--read-only") as second:
         first.until(", attached", EMPTY)
         second.until("attached, read-only", "2 consoles")
-        first.press(b"\x1b[200~" + os.fsencode(sample) + b"\x1b[201~").until("sample-1.txt", "completed", "2 consoles")
+        first.press(b"\x1b[200~" + os.fsencode(sample) + b"\x1b[201~").until("Add 1 file").press(ENTER).until(
+            "sample-1.txt", "completed", "2 consoles"
+        )
         second.until("sample-1.txt", "completed")
         first.press(b"p").until("PAUSED")
         second.until("PAUSED").press(b"u").until("this one included", "read-only")
@@ -182,7 +186,9 @@ def test_a_killed_engine_is_told_waited_for_and_gone_on_with(data: Path, sample:
         service.until("Serving at")
         console = at_the_end.enter_context(attached(data, "attach"))
         console.until(", attached", EMPTY)
-        console.press(b"\x1b[200~" + os.fsencode(sample) + b"\x1b[201~").until("sample-1.txt", "completed")
+        console.press(b"\x1b[200~" + os.fsencode(sample) + b"\x1b[201~").until("Add 1 file").press(ENTER).until(
+            "sample-1.txt", "completed"
+        )
         service.process.kill()
         service.process.wait()
         console.until("NOT CONNECTED", "what you see is of then", "sample-1.txt")
@@ -192,7 +198,7 @@ def test_a_killed_engine_is_told_waited_for_and_gone_on_with(data: Path, sample:
             again.until("Serving at")
             console.until("attached", "started again", gone="NOT CONNECTED")
             other = os.fsencode(tmp_path / "sample-2.txt")
-            console.press(b"\x1b[200~" + other + b"\x1b[201~").until("sample-2.txt", "✓ 2")
+            console.press(b"\x1b[200~" + other + b"\x1b[201~").until("Add 1 file").press(ENTER).until("sample-2.txt", "✓ 2")
             assert left(console) == 0
     assert states(data) == ["completed", "completed"]
 
@@ -209,7 +215,9 @@ def test_attach_work_be_cut_come_back_and_leave_nothing_behind(
         target = f"ssh://sbx{data}"
         with attached(tmp_path / "here", "attach", "--remote-program", PROGRAM, target) as console:
             console.until(", attached", EMPTY)
-            console.press(b"\x1b[200~" + os.fsencode(sample) + b"\x1b[201~").until("sample-1.txt", "completed")
+            console.press(b"\x1b[200~" + os.fsencode(sample) + b"\x1b[201~").until("Add 1 file").press(ENTER).until(
+                "sample-1.txt", "completed"
+            )
             host.stop()
             console.until("NOT CONNECTED", "ssh can't get to sbx")
             host.start()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import signal
 import stat
 import subprocess
@@ -221,38 +219,6 @@ def test_resizing_all_the_time_harms_nothing(data: Path, samples: Path) -> None:
         assert left(terminal) == 0
         terminal.assert_as_before()
     assert not log_files(data)
-
-
-def test_it_works_in_tmux(data: Path, tmp_path: Path) -> None:
-    if shutil.which("tmux") is None:
-        pytest.skip("tmux is not here")
-    code = tmp_path / "code"
-    inside = f"{sys.executable} -m malbox_tui --data-dir {data}; echo $? > {code}"
-    tmux = ["tmux", "-L", f"malbox-{os.getpid()}", "-f", "/dev/null"]
-    with Terminal([*tmux, "new-session", inside]) as terminal:
-        terminal.until(EMPTY)
-        terminal.press(b"q")
-        assert terminal.ended() == 0
-    assert code.read_text() == "0\n"
-
-
-@pytest.mark.slow
-def test_a_drop_in_tmux_is_seen_whether_it_is_bracketed_or_typed(data: Path, tmp_path: Path) -> None:
-    if shutil.which("tmux") is None:
-        pytest.skip("tmux is not here")
-    sample = tmp_path / "q c;'$(x).exe"
-    sample.write_bytes(b"MZ")
-    tmux = ["tmux", "-L", f"malbox-drop-{os.getpid()}", "-f", "/dev/null"]
-    with Terminal([*tmux, "new-session", f"{sys.executable} -m malbox_tui --data-dir {data}"]) as terminal:
-        terminal.until(EMPTY)
-        for paste in (["paste-buffer", "-p"], ["paste-buffer"]):
-            subprocess.run([*tmux, "set-buffer", str(sample)], check=True, timeout=30)
-            subprocess.run([*tmux, *paste], check=True, timeout=30)
-            terminal.until("Add 1 file, 2 B", "Windows program")
-            terminal.press(b"\x1b")
-            terminal.until(EMPTY)
-        terminal.press(b"q")
-        assert terminal.ended() == 0
 
 
 # --- left by key ---------------------------------------------------------------------------------------------------------------

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from malbox_tui.cli import intakes
+from malbox_tui.cli.output import OutputClosed
 from malbox_tui.model.sample import unescape
 from tests.cli.command_line import CommandLine
 from tests.intake import archives
@@ -58,7 +60,7 @@ def test_members_are_linked_to_their_archive(malbox: CommandLine, tmp_path: Path
     ]
     assert (lines[-1]["sha256"], lines[-1]["size_bytes"], lines[-1]["reason"]) == (archive, len(content), "zip archive: 3 taken")
     said = malbox("intake", 1).out.splitlines()
-    assert said[0] == f"{tmp_path}/all.bin!/one  task 1, member of {archive[:12]}"
+    assert said[0] == f"{tmp_path}/all.bin!/one  task 1  (of archive {archive[:12]})"
     assert said[-1] == f"{tmp_path}/all.bin  opened: zip archive: 3 taken"
     sample = malbox("tasks", "--json").records[0]["sample"]
     assert sample["archives"] == [archive]
@@ -94,3 +96,13 @@ def test_what_is_analysed_has_its_account_too(malbox: CommandLine) -> None:
         ("refused", "empty"),
     ]
     assert malbox("intake", "--json").records[0]["way"] == "analyze"
+
+
+def test_a_reader_who_leaves_in_the_middle_is_no_fault(malbox: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    malbox.submit("a", "b")
+
+    def closed(text: str) -> None:
+        raise OutputClosed
+
+    monkeypatch.setattr(intakes, "write_line", closed)
+    assert malbox("intake", 1).err == "", "and nothing is left open behind the command"

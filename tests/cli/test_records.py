@@ -61,6 +61,7 @@ def test_a_finished_tasks_record_says_everything() -> None:
         "created_at": "1970-01-01T00:17:30.250Z",
         "started_at": "1970-01-01T00:17:40.000Z",
         "finished_at": "1970-01-01T00:18:20.000Z",
+        "results_removed_at": None,
         "timeout_s": 300.0,
         "enforce_timeout": False,
         "profile": None,

@@ -96,6 +96,8 @@ class Rig:
     news: list[EventBody] = field(default_factory=list)
     limits: ResourceLimits = UNLIMITED
     tasks: int = 0
+    waits: list[bool] = field(default_factory=list)
+    """What plugins said of waiting for those of other tasks, in order: that they begin to, and that they go on."""
 
     async def findings(self, sample: bytes = b"sample", stop: Stop | None = None) -> Findings:
         """What all plugins find on one sample."""
@@ -106,7 +108,8 @@ class Rig:
         target.chmod(0o444)
         try:
             async with asyncio.timeout(DEADLINE_S):
-                return await bench.run(PluginJob(self.tasks, f"token-{self.tasks}", "sample.bin"), stop or Stop())
+                job = PluginJob(self.tasks, f"token-{self.tasks}", "sample.bin", on_wait=self.waits.append)
+                return await bench.run(job, stop or Stop())
         finally:
             await self.runner.release(bench)
 

@@ -116,6 +116,8 @@ async def test_results_of_ended_tasks_are_removed_once(shop: Shop) -> None:
         ResultsRemoved(task_ids=(done.id,), cause=Cause.SIZE)
     ]
     assert await ids(shop.store) == [waits.id, done.id], "what it came to stays"
+    rows = (await shop.store.tasks(TaskQuery(), NOON)).rows
+    assert [row.results_removed_at for row in rows] == [None, NOON + 5], "and that they are gone is told with the task"
 
 
 async def ended(store: Store, content: str, at: float) -> None:

@@ -24,6 +24,13 @@ MAKE_TARGETS = sorted(set(re.findall(r"\bmake ([a-z][a-z-]*)", README)))
 COMMAND_LINES = sorted(
     set(re.findall(r"\bmalbox-tui ((?:-|[a-z])[^`\n#|]*)", "\n".join(re.findall(r"```.*?```|`[^`\n]+`", README, re.S))))
 )
+SAID = sorted(
+    {
+        line
+        for path in (ROOT / "malbox_tui").rglob("*.py")
+        for line in re.findall(r"`malbox-tui ((?:[a-z]+ ?)+)", path.read_text())
+    }
+)
 LINKS = sorted({link for link in re.findall(r"\]\(([^)#]+)", README) if "://" not in link})
 
 
@@ -41,6 +48,12 @@ def test_a_command_and_its_options_are_there(line: str) -> None:
     known = {name for argument in command[-1].assemble_argument_collection() for name in argument.names}
     asked = {word.partition("=")[0] for word in words if word.startswith("--")} - {"--", "--version", "--help"}
     assert asked <= known
+
+
+@pytest.mark.parametrize("line", SAID)
+def test_a_command_that_help_or_a_message_names_is_there(line: str) -> None:
+    first, *_ = line.split()
+    assert first in [name for name in make_app() if not name.startswith("-")]
 
 
 def test_linked_files_are_there() -> None:

@@ -66,15 +66,21 @@ def test_a_refusal_of_the_engine_has_its_line_like_one_of_the_offer() -> None:
 
 def test_an_opened_archive_has_a_line_and_makes_no_task() -> None:
     archive = OpenedArchive(sha256="ab" * 32, size_bytes=9, words="zip archive: 0 taken")
+    inner = OpenedArchive(sha256="", size_bytes=0, words="zip archive: 1 taken")
     nonsense = OpenedArchive(sha256="../../etc", size_bytes=9, words="zip archive")
 
     async def test(rig: EngineRig) -> None:
-        offers = each(Offer(SampleName(b"a.zip"), opened=archive), Offer(SampleName(b"b.zip"), opened=nonsense))
+        offers = each(
+            Offer(SampleName(b"a.zip"), opened=archive),
+            Offer(SampleName(b"b.zip"), opened=nonsense),
+            Offer(SampleName(b"c.zip"), opened=inner),
+        )
         account = await rig.engine.submit(offers, SubmissionOptions())
         assert isinstance(account.receipts[1], Refused), "what is no sum is not believed"
-        first, second = await lines(rig)
+        first, second, third = await lines(rig)
         assert (first.fate, first.sha256, first.reason) == (Fate.OPENED, "ab" * 32, "zip archive: 0 taken")
         assert second.fate is Fate.REFUSED
+        assert (third.fate, third.sha256, third.size_bytes) == (Fate.OPENED, "", None), "of one in another one no size is known"
         assert await rig.tasks() == {}
 
     with_engine(test)

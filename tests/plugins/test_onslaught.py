@@ -237,7 +237,8 @@ async def test_a_task_that_waits_for_an_exclusive_plugin_of_another_can_be_stopp
             while not any(isinstance(told, PluginProgress) for told in subject.news):
                 await asyncio.sleep(0.01)  # noqa: TID251 - a poll that ends with the run
             waiting = group.create_task(subject.run(b"second", second))
-            await asyncio.sleep(0.1)  # noqa: TID251 - so that it waits, whenever that begins
+            while subject.waits[-1:] != [True]:
+                await asyncio.sleep(0.01)  # noqa: TID251 - a poll that ends with the run
             second.give("canceled by you")
             run = await waiting
             assert (run.status, run.reason) == (PluginStatus.CANCELED, "it was not started")

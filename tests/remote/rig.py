@@ -11,8 +11,9 @@ from pathlib import Path
 
 from malbox_tui.config.folders import DataFolders
 from malbox_tui.config.settings import GeneralSettings, IntakeSettings, Settings
+from malbox_tui.engine.adapters import Adapters
 from malbox_tui.engine.clock import SystemClock
-from malbox_tui.engine.engine import Adapters, Engine
+from malbox_tui.engine.engine import Engine
 from malbox_tui.engine.tracker import TaskTracker
 from malbox_tui.model.commands import ShutdownMode
 from malbox_tui.model.limits import UNLIMITED, ResourceLimits

@@ -236,6 +236,17 @@ async def test_of_a_report_that_cant_be_read_it_is_said(form: Form) -> None:
     assert "The result is gone" in (await written(gone, record_of("x"), form)).replace("\\", "")
 
 
+@pytest.mark.parametrize("form", Form)
+async def test_of_results_that_were_removed_it_is_said_since_when(form: Form) -> None:
+    async def removed(reference: ResultRef, max_bytes: int) -> bytes:
+        raise AssertionError("nothing is there to be read")
+
+    record = msgspec.structs.replace(record_of("x"), results_removed_at=86400.0)
+    said = (await written(removed, record, form)).replace("\\", "")
+    assert "Its results were removed on 1970-01-02T00:00:00.000Z; what they came to stays." in said
+    assert "malicious" in said
+
+
 WRONG: tuple[Any, ...] = (None, 1, 1e999, "text", [], [1], {}, {"type": 3}, [["deep"]], True)
 
 

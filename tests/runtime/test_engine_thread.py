@@ -10,8 +10,9 @@ import msgspec
 import pytest
 
 from malbox_tui.config.settings import GeneralSettings, Settings
+from malbox_tui.engine.adapters import Adapters
 from malbox_tui.engine.clock import SystemClock
-from malbox_tui.engine.engine import Adapters, Engine
+from malbox_tui.engine.engine import Engine
 from malbox_tui.model.commands import CancelTasks, Command, ShutdownMode
 from malbox_tui.model.errors import ConfinementUnavailable, EngineStopped, RefusedContent
 from malbox_tui.model.events import Event, TaskCompleted, TaskCreated

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from malbox_tui.config.settings import Settings
 from malbox_tui.engine import clock
-from malbox_tui.engine.engine import Adapters
+from malbox_tui.engine.adapters import Adapters
 from malbox_tui.model.events import Event, EventBody
 from malbox_tui.ports import Clock, Machinery
 from malbox_tui.simulated.faults import Fault, Faults

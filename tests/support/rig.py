@@ -20,7 +20,8 @@ from malbox_tui.config.settings import (
     WorkerSettings,
 )
 from malbox_tui.config.workers import ExecutionMode
-from malbox_tui.engine.engine import Adapters, Engine
+from malbox_tui.engine.adapters import Adapters
+from malbox_tui.engine.engine import Engine
 from malbox_tui.engine.place import SAMPLE_NAME
 from malbox_tui.model.commands import Action, Command, CommandOutcome, ShutdownMode
 from malbox_tui.model.due import Due

@@ -63,7 +63,7 @@ def test_hostile_names_and_titles_are_text_that_fits(name: bytes, width: int) ->
 
 def test_a_line_says_what_became_of_a_thing() -> None:
     said = [
-        account_line(each, MOMENT, 80).plain.rstrip()
+        account_line(each, MOMENT, 100).plain.rstrip()
         for each in (
             line(1, Fate.ACCEPTED),
             line(2, Fate.DUPLICATE, archive="ab" * 32),
@@ -77,6 +77,8 @@ def test_a_line_says_what_became_of_a_thing() -> None:
         "▸ opened                      all.zip – zip archive: 2 taken",
         "! refused                     readme.txt – It is a link.",
     ]
+    refused = account_line(line(4, Fate.REFUSED, b"readme.txt", reason="It is a link."), MOMENT, 80)
+    assert refused.plain.rstrip() == "! refused    readme.txt – It is a link.", "where there is little room"
 
 
 @asynccontextmanager

@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from PIL import Image
 from rich.text import Text
@@ -291,3 +292,20 @@ async def test_hostile_text_in_every_field_of_a_report_is_text_there_too() -> No
                 break
             await pilot.press("pageup")
         assert "row 1999" in on_screen(view)
+
+
+@pytest.mark.slow
+async def test_reports_that_were_removed_are_said_to_be_and_not_asked_for() -> None:
+    client = engine()
+    client.records[7] = msgspec.structs.replace(client.records[7], results_removed_at=NOW)
+    client.results.clear()
+    app = MalboxApp(surroundings(client))
+    async with app.run_test(size=(100, 30), notifications=True) as pilot:
+        await until(pilot, lambda: app.dashboard.tasks.total > 0)
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, TaskScreen) and app.screen.record is not None)
+        await until(pilot, lambda: "Its results were removed on" in str(app.screen.query_one("#task-page").render()))
+        await pilot.press("v")
+        await until(pilot, lambda: isinstance(app.screen, ReportScreen))
+        view = app.screen.query_one(ReportView)
+        await until(pilot, lambda: on_screen(view).count("Its results were removed on") == 3)

@@ -12,9 +12,11 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from malbox_tui.model.commands import MarkSample, PurgeSample
+from malbox_tui.model.events import SampleRemoved
 from malbox_tui.model.queries import TaskRecord
 from malbox_tui.model.sample import Note, Sample
 from malbox_tui.model.task import TaskState
+from malbox_tui.model.upkeep import Cause
 from malbox_tui.tui.app import MalboxApp
 from malbox_tui.tui.moment import Moment
 from malbox_tui.tui.sample_page import sample_lines
@@ -153,6 +155,27 @@ async def test_a_content_is_removed_when_that_is_meant_and_its_pages_with_it() -
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, Dashboard))
         assert [command.action for command in client.commands] == [PurgeSample(sha256=sha256_of(1))]
+
+
+@pytest.mark.slow
+async def test_pages_of_what_somebody_else_removed_say_so() -> None:
+    client = ScriptedClient([record for record in three() if record.task.state.is_final], [worker(1)])
+    app = MalboxApp(surroundings(client))
+    async with app.run_test(size=(100, 60)) as pilot:
+        await until(pilot, lambda: app.dashboard.tasks.total > 0)
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, TaskScreen) and app.screen.record is not None)
+        page = app.screen
+        await pilot.press("s")
+        await until(pilot, lambda: isinstance(app.screen, SampleScreen) and "Tasks (2)" in assert_inert(pilot))
+        client.records.clear()
+        client.happens(SampleRemoved(sha256=sha256_of(1), cause=Cause.PURGE, task_ids=(1, 2), states={TaskState.COMPLETED: 2}))
+        await until(pilot, lambda: f"{sha256_of(1)} is not kept any more" in assert_inert(pilot))
+        await pilot.press("x")
+        await pilot.pause()
+        assert isinstance(app.screen, SampleScreen), "what is gone can't be removed"
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is page and "it was removed with its sample" in assert_inert(pilot))
 
 
 @pytest.mark.slow

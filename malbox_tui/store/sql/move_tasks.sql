@@ -2,7 +2,7 @@
 WITH move (
     id, from_state, from_token,
     type, requires, priority, timeout_s, state, attempts, crashes, worker, token, lease_until, stage_since, started_at, finished_at,
-    stages, outcome, ended_by, reason, verdict, plugins, machine, profile
+    stages, outcome, ended_by, reason, verdict, plugins, machine, profile, enforce_timeout
 ) AS (VALUES {rows})
 UPDATE task SET
     type = move.type, requires = move.requires, priority = move.priority, timeout_s = move.timeout_s, state = move.state,
@@ -13,6 +13,6 @@ UPDATE task SET
     END,
     stage_since = move.stage_since, started_at = move.started_at, finished_at = move.finished_at, stages = move.stages,
     outcome = move.outcome, ended_by = move.ended_by, reason = move.reason, verdict = move.verdict, plugins = move.plugins,
-    machine = move.machine, profile = move.profile
+    machine = move.machine, profile = move.profile, enforce_timeout = move.enforce_timeout
 FROM move
 WHERE task.id = move.id AND task.state = move.from_state AND task.token IS move.from_token

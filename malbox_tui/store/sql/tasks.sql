@@ -12,7 +12,8 @@ SELECT
     (
         SELECT json_group_array(json_array(id, hex(name), hex(origin), archive))
         FROM sample_name WHERE sample_name.sha256 = task.sha256
-    )
+    ),
+    task.results_removed_at
 FROM total
 LEFT JOIN page ON true
 LEFT JOIN task ON task.id = page.page_id

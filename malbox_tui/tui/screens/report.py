@@ -62,7 +62,7 @@ class ReportScreen(Screen[None]):
 
     async def _read(self) -> None:
         try:
-            reports = await gathered(self._client.read, in_order(self.record.task.plugins))
+            reports = await gathered(self._client.read, in_order(self.record.task.plugins), self.record.results_removed_at)
             pictures: dict[ResultRef, Picture | Unshowable | None] = dict.fromkeys(_named(reports))
             self._view.show(reports, pictures)
             self._entitle()

@@ -78,7 +78,10 @@ class SampleScreen(Screen[None]):
     def tick(self) -> None:
         """Draw it, with the times that move."""
         found = self._found
-        if found is None or not found.rows:
+        if found is None:
+            return
+        if not found.rows:
+            self._page.update(Text("\n").join(unreadable_lines("Sample", f"{self.sha256} is not kept any more.", self._moment())))
             return
         tasks = [row.task for row in found.rows]
         width = max(2, self.size.width - MARGIN_CELLS)

@@ -152,11 +152,19 @@ class TaskScreen(Screen[None]):
             if self._record is None:
                 self._page.update(Text("\n").join(unreadable_lines(f"Task {self.task_id}", str(error), self._moment())))
             return
-        if page.rows:
-            self._record = page.rows[0]
-            for run in self._record.task.plugins:
+        self._record = page.rows[0] if page.rows else None
+        if self._record is None:
+            self._show_gone()
+        else:
+            for run in () if self._record.results_removed_at is not None else self._record.task.plugins:
                 await self._read_results(run)
         self.tick()
+
+    def _show_gone(self) -> None:
+        problem = "It is not kept any more: it was removed with its sample."
+        self._page.update(Text("\n").join(unreadable_lines(f"Task {self.task_id}", problem, self._moment())))
+        self._reports.update("")
+        self._view.display = False
 
     def tick(self) -> None:
         """Draw what moves with time alone."""
@@ -210,7 +218,9 @@ class TaskScreen(Screen[None]):
         return holder.screenshot, holder.screenshot_at
 
     def _kept(self) -> tuple[ResultRef, ...]:
-        return () if self._record is None else screenshots(self._record.task.plugins)
+        if self._record is None or self._record.results_removed_at is not None:
+            return ()
+        return screenshots(self._record.task.plugins)
 
     def _at_work(self, moment: Moment) -> AtWork:
         overview = self._picture.overview

@@ -225,6 +225,15 @@ async def test_profiles_change_while_pending_and_what_is_needed_with_them(store:
     assert (await stored(store, task.id)).profile is None
 
 
+async def test_whether_a_machine_is_watched_for_the_whole_time_changes_with_the_profile(store: Store) -> None:
+    task = await added(store)
+    for enforces in (True, False):
+        after = msgspec.structs.replace(task, enforce_timeout=enforces)
+        await store.write(Change(task, after, TaskProfileChanged(task_id=task.id, profile="", requires=task.requires), NOON))
+        assert await stored(store, task.id) == after
+        task = after
+
+
 async def test_an_event_is_told_before_its_caller_goes_on_and_after_it_is_stored(place: Place) -> None:
     order: list[str] = []
     store = place.store()
