@@ -138,7 +138,7 @@ async def test_every_option_of_the_command_line_can_be_typed_and_begins_as_the_c
     async def play(app: MalboxApp, pilot: Pilot[ShutdownMode]) -> None:
         await pilot.press("a", *"/in/b.exe", "enter")
         await until(pilot, lambda: bool(engine(app).offered))
-        await pilot.press("a", *"/in/b.exe", "down", "down", "down", "down", *"deep", "down", "end", *" m", "enter")
+        await pilot.press("a", *"/in/b.exe", "down", "down", "down", "down", *"deep", "down", "down", "down", "end", *" m", "enter")
         await until(pilot, lambda: len(engine(app).offered) == 2)
 
     _, client = await played(play, line=Line())
