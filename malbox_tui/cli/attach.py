@@ -206,7 +206,7 @@ class AttachedConsole:
 
         try:
             from malbox_tui.config.settings import IntakeSettings, Settings
-            from malbox_tui.runtime import open_intake
+            from malbox_tui.runtime import open_identifier, open_intake
             from malbox_tui.tui.console import Surroundings
             from malbox_tui.tui.stderr_guard import stderr_to
 
@@ -222,6 +222,7 @@ class AttachedConsole:
                 paths=self.paths,
                 wishes=self.wishes.submission(),
                 line=WishesLine(self.wishes, opened),
+                open_identifier=partial(open_identifier, settings),
                 notes=notes,
             )
             with stderr_to(Path(os.devnull) if logs is None else logs / STDERR_FILE):

@@ -174,7 +174,7 @@ class Console:
             goes_on = True
 
         try:
-            from malbox_tui.runtime import PatientLoop, open_intake
+            from malbox_tui.runtime import PatientLoop, open_identifier, open_intake
             from malbox_tui.tui.console import Surroundings
             from malbox_tui.tui.stderr_guard import stderr_to
 
@@ -190,6 +190,7 @@ class Console:
                 paths=self.paths,
                 wishes=self.wishes.submission(),
                 line=WishesLine(self.wishes, opened),
+                open_identifier=partial(open_identifier, configuration.settings),
                 notes=configuration.notes,
             )
             with stderr_to(self.options.folders.logs / STDERR_FILE), asyncio.Runner(loop_factory=PatientLoop) as runner:

@@ -48,7 +48,10 @@ class Profiles:
     @property
     def views(self) -> tuple[ProfileView, ...]:
         """All of them, in the order of the configuration."""
-        return tuple(ProfileView(name=profile.name, about=str(profile)) for profile in self._by_name.values())
+        return tuple(
+            ProfileView(name=one.name, about=str(one), kinds=one.kinds, is_default=one.name == self._default)
+            for one in self._by_name.values()
+        )
 
     def named(self, name: str) -> Profile:
         """Raises `UnknownProfile`."""

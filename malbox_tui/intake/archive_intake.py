@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 
 from malbox_tui.intake.confined.unpacking.signatures import could_be_archive
 from malbox_tui.model.archive import ArchiveAccount, ArchiveChoice, ArchiveEnd
@@ -40,9 +41,14 @@ class ArchiveIntake:
         """As `Intake.completions`."""
         return self._inner.completions(text, limit)
 
-    def survey(self, paths: Sequence[bytes], *, counts_only: bool = False) -> AsyncIterator[Survey]:
+    async def survey(self, paths: Sequence[bytes], *, counts_only: bool = False) -> AsyncIterator[Survey]:
         """As `Intake.survey`. Whether an archive can be opened shows when it comes in."""
-        return self._inner.survey(paths, counts_only=counts_only)
+        async for survey in self._inner.survey(paths, counts_only=counts_only):
+            yield replace(survey, opens_archives=self._choice.opens)
+
+    def files(self, paths: Sequence[bytes]) -> AsyncIterator[Offer]:
+        """As `Intake.files`."""
+        return self._inner.files(paths)
 
     async def offers(self, paths: Sequence[bytes]) -> AsyncIterator[Offer]:
         """As `Intake.offers`, and one for each thing in an archive."""

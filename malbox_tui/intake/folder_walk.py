@@ -62,6 +62,10 @@ class FolderIntake:
         """As `Intake.completions`."""
         return paste.completions(text, limit)
 
+    def files(self, paths: Sequence[bytes]) -> AsyncIterator[Offer]:
+        """As `Intake.files`."""
+        return self.offers(paths)
+
     async def offers(self, paths: Sequence[bytes]) -> AsyncIterator[Offer]:
         """As `Intake.offers`. An offer's open file is closed when its content was read, closed or forgotten."""
         walk = ThreadedSteps(self._offered(tuple(paths)))

@@ -30,6 +30,10 @@ class SelectiveIntake:
         """As `Intake.survey`, of all that is found: what is left out shows when it is added."""
         return self._inner.survey(paths, counts_only=counts_only)
 
+    def files(self, paths: Sequence[bytes]) -> AsyncIterator[Offer]:
+        """As `Intake.files`."""
+        return self._inner.files(paths)
+
     async def offers(self, paths: Sequence[bytes]) -> AsyncIterator[Offer]:
         """As `Intake.offers`, and after those of a path one for what was left out of it, with how many things that is."""
         chosen, taken = self._selection, 0

@@ -67,3 +67,6 @@ KINDS = frozenset(
         "zstd",
     ]
 )
+
+OPENED_KINDS = frozenset(["7z", "bzip2", "cab", "email", "gzip", "iso", "rar", "tar", "xz", "zip", "zstd"])
+"""Those of which what is in them is analysed in their place, where archives are opened."""

@@ -34,10 +34,13 @@ class GroupView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProfileView(msgspec.Struct, frozen=True, kw_only=True):
-    """One profile that a task may be given: its name, and what it is, in words."""
+    """One profile that a task may be given: its name, what it is, in words, the kinds of content that it is chosen for, and whether it
+    is the one for all others."""
 
     name: str
     about: str
+    kinds: tuple[str, ...] = ()
+    is_default: bool = False
 
 
 class ConsoleView(msgspec.Struct, frozen=True, kw_only=True):

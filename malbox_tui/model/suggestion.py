@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import msgspec
 
-from malbox_tui.model.profile import Profile
 from malbox_tui.model.report import Identification
+
+
+class ForKinds(Protocol):
+    """A profile, as far as it is chosen by what a content is."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        ...
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of content that it is for."""
+        ...
 
 
 class Suggestion(msgspec.Struct, frozen=True):
@@ -18,7 +32,7 @@ class Suggestion(msgspec.Struct, frozen=True):
     tags: tuple[str, ...] = ()
 
 
-def suggestion_for(found: Identification | None, profiles: Sequence[Profile], default: str = "") -> Suggestion:
+def suggestion_for(found: Identification | None, profiles: Sequence[ForKinds], default: str = "") -> Suggestion:
     """What a content that was identified so would best be analysed with; None: nobody knows what it is."""
     tags = () if found is None else found.tags
     by_kind = None if found is None else next((profile for profile in profiles if found.kind in profile.kinds), None)

@@ -16,14 +16,16 @@ class Survey:
     """How far a first look has come. Nothing was read but beginnings, and the contents that `sums` are of.
 
     `files` could be taken, of `size_bytes` together; `kinds` says how many seem to be what (empty: not known), `archives` how many of
-    them would be opened. `sums` are the SHA-256 of those contents that were small and early enough to be read, each once; `twins` of
-    the files had one that came before. `refused` would not be taken, the first of them with their reasons. `done`: that is all.
+    them could be opened, and `opens_archives` whether they would be. `sums` are the SHA-256 of those contents that were small and
+    early enough to be read, each once; `twins` of the files had one that came before. `refused` would not be taken, the first of them
+    with their reasons. `done`: that is all.
     """
 
     files: int = 0
     size_bytes: int = 0
     kinds: Mapping[str, int] = field(default_factory=dict)
     archives: int = 0
+    opens_archives: bool = False
     sums: tuple[str, ...] = ()
     twins: int = 0
     refused: int = 0

@@ -81,6 +81,10 @@ class Intake(Protocol):
         is opened, and things are counted alone."""
         ...
 
+    def files(self, paths: Sequence[bytes]) -> AsyncIterator[Offer]:
+        """As `offers`, to look at them alone: archives as the files that they are, and none left out that another choice would take."""
+        ...
+
     def offers(self, paths: Sequence[bytes]) -> AsyncIterator[Offer]:
         """An offer for each file under `paths` (folders recursively, in byte order of names), and one for each thing that can't be
         a sample, with the reason. Nothing is opened before its offer is asked for; links are not followed."""

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import msgspec
 
-from malbox_tui.config.settings import Settings
-from malbox_tui.model.errors import MalboxError, RefusedContent
+from malbox_tui.config.settings import Isolation, Settings
+from malbox_tui.confine.probe import probe_bubblewrap
+from malbox_tui.model.errors import ConfinementUnavailable, MalboxError, RefusedContent
 from malbox_tui.model.report import Identification
 from malbox_tui.plugins.registry import BUILTIN_FOLDER
 from malbox_tui.plugins.runner import HostPluginRunner
@@ -27,10 +28,11 @@ from malbox_tui.store.results import FileResultStore
 @asynccontextmanager
 async def open_identifier(settings: Settings) -> AsyncIterator[Identifier]:
     """One that works until this is left, in a temporary folder of its own, beside any engine. Its process starts with the first
-    content.
+    content. Walls that are wished for, and are not there, it does not do without, as nobody asks for it by name.
 
     Raises `ConfinementUnavailable`, `PluginUnavailable`, `ManifestError`, `ConfigError`.
     """
+    await _check_walls(settings.confinement.isolation)
     with tempfile.TemporaryDirectory(prefix="malbox-identify-", ignore_cleanup_errors=True) as folder:
         plugins = msgspec.structs.replace(
             settings.plugins, disabled=(), required=(), config=_of_identifying(settings.plugins.config), interpreters={}
@@ -89,6 +91,12 @@ class ConfinedIdentifier:
             return False
         await asyncio.to_thread(path.chmod, 0o444)
         return size > 0
+
+
+async def _check_walls(isolation: Isolation) -> None:
+    """Raises `ConfinementUnavailable`."""
+    if isolation is Isolation.AUTO and not (probe := await probe_bubblewrap()).works:
+        raise ConfinementUnavailable(f"It is not done without walls, and {probe.reason}. Try: {probe.remedy}.")
 
 
 def _of_identifying(config: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:

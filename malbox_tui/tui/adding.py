@@ -88,7 +88,7 @@ class Adding:
 
     def _add(self, addition: Addition | None) -> None:
         if addition is not None and addition.is_drop:
-            self._preview(Dropped(tuple(addition.paths)), addition.options)
+            self._preview(Dropped(tuple(addition.paths)), addition.options, addition.written)
         elif addition is not None:
             self.add(addition.paths, Way.DIALOG, (addition.options, addition.intake))
 
@@ -131,7 +131,7 @@ class Adding:
             say(self._app, dropped.problem, bad=True)
         return True
 
-    def _preview(self, dropped: Dropped, options: SubmissionOptions) -> None:
+    def _preview(self, dropped: Dropped, options: SubmissionOptions, written: str | None = None) -> None:
         around = self._around
 
         def answered(answer: tuple[Addition, Survey] | None) -> None:
@@ -139,7 +139,7 @@ class Adding:
                 addition, survey = answer
                 self.add(addition.paths, Way.DROP, (addition.options, addition.intake), survey)
 
-        self._app.push_screen(Preview(dropped, options, around, self._moment), answered)
+        self._app.push_screen(Preview(dropped, options, around, self._moment, written), answered)
 
     # --- one intake --------------------------------------------------------------------------------------------------------------
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
 from malbox_tui.model.commands import ShutdownMode
 from malbox_tui.model.submission import SubmissionOptions
-from malbox_tui.ports import Attachment, Client, Intake
+from malbox_tui.ports import Attachment, Client, Identifier, Intake
 from malbox_tui.tui.banner import Notice, away_notice
 
 
@@ -41,7 +42,8 @@ class Surroundings:
     `on_leave` is called once with the way that the operator chose; `on_background` (None: that can't be done) when the pool is to go on
     without the console; `on_shown` once, when the screen is first drawn. `attachment` is the way to an engine elsewhere, None when it
     is inside: then leaving ends it. `paths` are submitted at the start, `notes` told of in the log. `line` reads options that are
-    typed; None: none are.
+    typed; None: none are. `open_identifier` makes what says what files of this host are; None: nobody does. It raises `MalboxError`
+    where that can't be done.
     """
 
     client: Client
@@ -56,6 +58,7 @@ class Surroundings:
     wishes: SubmissionOptions = field(default_factory=SubmissionOptions)
     line: OptionsLine | None = None
     notes: Sequence[str] = ()
+    open_identifier: Callable[[], AbstractAsyncContextManager[Identifier]] | None = None
     monotonic: Callable[[], float] = time.monotonic
     time_of_day: Callable[[float], str] = _local_time
 

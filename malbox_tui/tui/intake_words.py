@@ -8,6 +8,7 @@ from rich.text import Text
 
 from malbox_tui.model.sample import escape
 from malbox_tui.model.survey import Survey
+from malbox_tui.tui.identified import Identified, identified_rows
 from malbox_tui.tui.intake_run import IntakeRun
 from malbox_tui.tui.moment import Moment
 from malbox_tui.tui.text import clock_time, counted, first_fitting, fit, joined_cells, labelled, plain, sentence, short_size
@@ -26,16 +27,28 @@ def preview_title(survey: Survey) -> Text:
 
 
 def preview_lines(
-    survey: Survey, title: str, known: Collection[str] | None, moment: Moment, width: int, named: int = SHOWN_REFUSALS
+    survey: Survey,
+    title: str,
+    known: Collection[str] | None,
+    moment: Moment,
+    width: int,
+    identified: Identified | None = None,
+    *,
+    brief: bool = False,
 ) -> list[Text]:
-    """What would come in, in lines of `width` cells. `title` says from where; `known` are the sums that have a task already (None: it
-    could not be asked); `named` refusals are given with their reasons."""
+    """What would come in, in lines of `width` cells, a `brief` account in fewer. `title` says from where; `known` are the sums that
+    have a task already (None: it could not be asked); `identified` is what the first files are (None: nobody can say)."""
+    named, fits = (1, width - LABEL_CELLS) if brief else (SHOWN_REFUSALS, None)
     cells, muted = (LABEL_CELLS, width), moment.tone("muted")
     rows = [("from", sentence(title).plain, "")]
     if survey.kinds:
-        rows.append(("kinds", _kinds(survey), ""))
+        rows.append(("kinds", _kinds(survey, fits), ""))
+    if identified is not None:
+        found = identified_rows(identified, survey.files, opens_archives=survey.opens_archives, cells=fits)
+        rows += [(label, said, "") for label, said in found]
     if survey.archives:
-        rows.append(("archives", f"{survey.archives:,}; what is in them is taken", ""))
+        become = "what is in them is taken" if survey.opens_archives else "not opened, each is taken as one file"
+        rows.append(("archives", f"{survey.archives:,}; {become}", ""))
     rows += [("known", said, "") for said in _known(survey, known)]
     if survey.refused:
         rows.append(("refused", f"{survey.refused:,} can't be taken:", moment.tone("bad")))
@@ -90,11 +103,13 @@ def outcome_words(run: IntakeRun) -> Text:
     return text
 
 
-def _kinds(survey: Survey) -> str:
+def _kinds(survey: Survey, cells: int | None) -> str:
     most = sorted(survey.kinds.items(), key=lambda entry: (-entry[1], entry[0]))
-    said = [f"{count:,} {kind}" for kind, count in most[:SHOWN_KINDS]]
-    more = sum(count for _, count in most[SHOWN_KINDS:])
-    return ", ".join([*said, *([f"{more:,} of other kinds"] if more else [])])
+    phrases = []
+    for shown in range(SHOWN_KINDS, 0, -1):
+        said, more = [f"{count:,} {kind}" for kind, count in most[:shown]], sum(count for _, count in most[shown:])
+        phrases.append(", ".join([*said, *([f"{more:,} of other kinds"] if more else [])]))
+    return phrases[0] if cells is None else first_fitting(phrases, cells)
 
 
 def _known(survey: Survey, known: Collection[str] | None) -> list[str]:

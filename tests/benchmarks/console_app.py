@@ -119,6 +119,9 @@ class LoadClient:
 
 
 class _NoIntake:
+    def files(self, paths: Sequence[bytes]) -> AsyncIterator[Offer]:
+        raise AssertionError("nothing is looked at")
+
     def offers(self, paths: Sequence[bytes]) -> AsyncIterator[Offer]:
         raise AssertionError("nothing is added")
 

@@ -396,6 +396,15 @@ def test_a_change_that_the_store_does_not_take_leaves_the_task_where_it_was() ->
     with_engine(test, runner=runner(), profiles=PROFILES, machines=[spec("l1", tags=("office",))])
 
 
+def test_whoever_looks_sees_which_kinds_a_profile_is_for_and_which_one_is_the_default() -> None:
+    async def test(rig: EngineRig) -> None:
+        views = (await rig.engine.overview()).profiles
+        assert [(view.name, view.kinds) for view in views] == [(given.name, given.kinds) for given in PROFILES]
+        assert any(view.kinds for view in views)
+
+    with_engine(test, runner=runner(), profiles=PROFILES, machines=[spec("l1", tags=("office",))])
+
+
 # --- read again ------------------------------------------------------------------------------------------------------------------
 
 
@@ -410,6 +419,7 @@ def test_profiles_that_are_read_again_count_at_once_and_what_a_task_was_asked_by
         )
         views = (await rig.engine.overview()).profiles
         assert [(view.name, view.about) for view in views] == [("office", "scanner; 90 s"), ("new", "all plugins")]
+        assert [(view.kinds, view.is_default) for view in views] == [((), False), ((), True)]
         await rig.add("late")
         await rig.do(ResumePool())
         tasks = await rig.all_final()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from malbox_tui.model.intake import Fate, IntakeHead, IntakeLine, IntakeView, Way
+from malbox_tui.model.overview import ProfileView
+from malbox_tui.model.report import Identification
 from malbox_tui.model.sample import SampleName
 from malbox_tui.model.submission import Accepted, Refusal, Refused, SubmissionOptions
 from malbox_tui.model.survey import Survey
@@ -13,7 +15,7 @@ from malbox_tui.ports import Dropped
 from malbox_tui.tui.app import MalboxApp
 from malbox_tui.tui.intake_run import IntakeRun
 from malbox_tui.tui.screens.preview import Preview
-from tests.tui.scripted import NOW, ScriptedClient, ScriptedIntake, record, sha256_of, worker
+from tests.tui.scripted import NOW, ScriptedClient, ScriptedIdentifier, ScriptedIntake, record, sha256_of, worker
 
 LINK = Refusal("link", "It is a link to ../../etc/shadow; links are not followed.")
 EMPTY = Refusal("empty", "It is empty.")
@@ -34,6 +36,7 @@ def _survey() -> Survey:
             "other": 3,
         },
         archives=31,
+        opens_archives=True,
         sums=tuple(sha256_of(number) for number in range(420, 432)),
         twins=19,
         refused=4,
@@ -47,16 +50,31 @@ def _survey() -> Survey:
     )
 
 
-def _preview(app: MalboxApp, dropped: Dropped, survey: Survey) -> None:
+PROGRAM = Identification("pe", platform="windows", arch="x64", tags=("x64", "dotnet"))
+PACKED = Identification("pe", platform="windows", arch="x86", tags=("packed",))
+LETTER = Identification("ooxml", tags=("office", "macros"))
+PROFILES = (
+    ProfileView(name="programs", about="for pe; all plugins; 300 s", kinds=("pe", "elf")),
+    ProfileView(name="documents", about="for ole, ooxml; file-type, strings; 120 s", kinds=("ole", "ooxml")),
+)
+
+
+def _preview(app: MalboxApp, dropped: Dropped, survey: Survey, identifier: ScriptedIdentifier | None = None) -> None:
     intake = ScriptedIntake()
     intake.surveyed = survey
-    options = SubmissionOptions(requires=RequirementClass("dynamic", "windows"), profile="office")
-    app.push_screen(Preview(dropped, options, replace(app._around, intake=intake), app.moment))
+    options = SubmissionOptions(requires=RequirementClass("dynamic", "windows"), profile="office" if identifier is None else "")
+    around = replace(app._around, intake=intake, open_identifier=None if identifier is None else identifier.opened)
+    app.push_screen(Preview(dropped, options, around, app.moment))
 
 
 def dropped(app: MalboxApp) -> None:
-    """A folder and two files were dropped."""
-    _preview(app, Dropped((b"/srv/in/mail", b"/srv/in/a b.exe", b"/srv/in/c.bin")), _survey())
+    """A folder and two files were dropped, the first of which are identified."""
+    client = app._around.client
+    assert isinstance(client, ScriptedClient)
+    client._engine["profiles"] = PROFILES
+    identifier = ScriptedIdentifier(*[PROGRAM] * 27, *[PACKED] * 12, *[LETTER] * 6, Identification("pdf"), None)
+    paths = (b"/srv/in/mail", b"/srv/in/a b.exe", *(b"/srv/in/%d" % number for number in range(60)))
+    _preview(app, Dropped(paths), _survey(), identifier)
 
 
 def partly_missing(app: MalboxApp) -> None:

@@ -33,6 +33,7 @@ from malbox_tui.model.report import Identification, PluginStatus
 from malbox_tui.model.task import EndedBy, TaskState
 from malbox_tui.model.worker import StopReason, WorkerKind
 from malbox_tui.tui.app import MalboxApp
+from malbox_tui.tui.screens.preview import Preview
 from malbox_tui.tui.themes import LIGHT
 from malbox_tui.tui.widgets.picture_view import PictureView
 from tests.golden import findings, fleet, intakes
@@ -100,6 +101,8 @@ async def _settle(pilot: Pilot[object], app: MalboxApp) -> None:
         prompt.cursor_blink = False
         while prompt.value and prompt.suggester is not None and not prompt._suggestion:
             await pilot.pause()
+    while isinstance(app.screen, Preview) and not app.screen.has_identified:
+        await pilot.pause()
     app.feed.changes.anything = app.feed.changes.tasks = True
     await app.show_changes()
     app.show_time()

@@ -11,9 +11,11 @@ import pytest
 from malbox_tui.confine.limits import LimitsOnly
 from malbox_tui.intake.archive_intake import ArchiveIntake
 from malbox_tui.intake.folder_walk import FolderIntake
+from malbox_tui.intake.selection import SelectiveIntake
 from malbox_tui.intake.unpacker import ConfinedUnpacker
 from malbox_tui.model.archive import OPEN_ALL, ArchiveAccount, ArchiveChoice, ArchiveEnd
 from malbox_tui.model.errors import ConfinementUnavailable, RefusedContent
+from malbox_tui.model.selection import Selection
 from malbox_tui.model.submission import OpenedArchive, Refusal
 from malbox_tui.ports import ArchiveMember, Unpacker
 from tests.intake import archives
@@ -171,3 +173,18 @@ async def test_without_walls_archives_are_refused_and_the_rest_goes_on(tmp_path:
     assert isinstance(refusal, Refusal)
     assert "no walls here" in refusal.reason
     assert offers[b"b.txt"] == NOTE
+
+
+@pytest.mark.parametrize("opens", [True, False])
+async def test_who_only_looks_sees_archives_as_files_and_whether_they_would_be_opened(opens: bool, tmp_path: Path) -> None:
+    async def never() -> Unpacker:
+        raise AssertionError("nothing is to be opened")
+
+    content = archives.plain_zip({"a": NOTE})
+    (tmp_path / "a.zip").write_bytes(content)
+    intake = SelectiveIntake(ArchiveIntake(FolderIntake(1 << 26), never, ArchiveChoice(opens=opens)), Selection(limit=1))
+    survey = [survey async for survey in intake.survey([bytes(tmp_path)])][-1]
+    assert (survey.archives, survey.opens_archives) == (1, opens)
+    (offer,) = [offer async for offer in intake.files([bytes(tmp_path)])]
+    assert offer.content is not None
+    assert b"".join([chunk async for chunk in offer.content]) == content

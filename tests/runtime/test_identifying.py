@@ -13,7 +13,7 @@ from malbox_tui.model.errors import RefusedContent
 from malbox_tui.runtime import open_identifier
 from tests.plugins.test_builtin import SAMPLES
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.needs("bubblewrap"), pytest.mark.slow]
 
 
 async def chunks(*given: bytes, then: Exception | None = None) -> AsyncIterator[bytes]:

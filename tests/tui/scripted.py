@@ -11,15 +11,16 @@ import hashlib
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
 from malbox_tui.model.actions import ActionRecord
 from malbox_tui.model.commands import Command, CommandOutcome, ShutdownMode
 from malbox_tui.model.due import Due, TimeLimit
-from malbox_tui.model.errors import MalboxError, StoreError
+from malbox_tui.model.errors import MalboxError, RefusedContent, StoreError
 from malbox_tui.model.events import Event, EventBody, Gap, Position
 from malbox_tui.model.intake import IntakeLine, IntakePage, IntakeView, LineQuery
 from malbox_tui.model.machine import MachineState, MachineView
@@ -419,10 +420,46 @@ class ScriptedIntake(Intake):
         """As it was told, or a file for each."""
         yield self.surveyed or Survey(files=len(paths), done=True)
 
+    def files(self, paths: Sequence[bytes]) -> AsyncIterator[Offer]:
+        """As they are offered."""
+        return self.offers(paths)
+
     async def offers(self, paths: Sequence[bytes]) -> AsyncIterator[Offer]:
         """An empty offer for each."""
         for path in paths:
             yield Offer(SampleName(path.rpartition(b"/")[2], path), content=_nothing())
+
+
+class ScriptedIdentifier:
+    """Says of one content after the other what it was told; `fails` is why it can't be opened. While `holds`, it takes its time."""
+
+    def __init__(self, *found: Identification | None, fails: MalboxError | None = None) -> None:
+        self.found = list(found)
+        self.fails = fails
+        self.holds = False
+        self.contents: list[bytes] = []
+        self.is_open = False
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[Self]:
+        """Itself, until it is left."""
+        if self.fails is not None:
+            raise self.fails
+        self.is_open = True
+        try:
+            yield self
+        finally:
+            self.is_open = False
+
+    async def identify(self, content: AsyncIterator[bytes]) -> Identification | None:
+        """See `Identifier`."""
+        try:
+            self.contents.append(b"".join([chunk async for chunk in content]))
+        except RefusedContent:
+            return None
+        while self.holds:
+            await asyncio.Event().wait()
+        return self.found[len(self.contents) - 1] if len(self.contents) <= len(self.found) else None
 
 
 def surroundings(client: ScriptedClient, intake: Intake | None = None, **changes: Any) -> Surroundings:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -34,6 +35,7 @@ SEEN = Survey(
     size_bytes=3_400_000,
     kinds={"Windows program": 11_000, "text": 990, "PDF": 10},
     archives=2,
+    opens_archives=True,
     sums=("a" * 64, "b" * 64),
     twins=3,
     refused=5,
@@ -55,6 +57,10 @@ def test_count_size_kinds_duplicates_archives_and_refusals_are_shown() -> None:
     assert "refused    5 can't be taken:" in said
     assert "l0: It is a link." in said
     assert "and 2 more; the account will name each" in said
+
+
+def test_archives_that_stay_closed_are_files() -> None:
+    assert "archives   2; not opened, each is taken as one file" in lines(replace(SEEN, opens_archives=False))
 
 
 def test_a_look_that_goes_on_says_so_and_one_that_can_not_ask_too() -> None:

@@ -80,6 +80,10 @@ class SingleFiles:
         """Nobody asks what would come in here."""
         yield Survey(done=True)
 
+    def files(self, paths: Sequence[bytes]) -> AsyncIterator[Offer]:
+        """As `Intake.files`."""
+        return self.offers(paths)
+
     async def offers(self, paths: Sequence[bytes]) -> AsyncIterator[Offer]:
         """One offer, or none when the file has gone or changed."""
         assert self.wanted is not None

@@ -25,12 +25,13 @@ SHOWN_COMPLETIONS = 5
 @dataclass(frozen=True, slots=True)
 class Addition:
     """Paths, what is asked of the samples there, and what finds them (None: what the console has anyway). `is_drop`: they were dropped
-    on the dialog, and not typed."""
+    on the dialog, and not typed; `written` is what stood in its row of other options then."""
 
     paths: Sequence[bytes]
     options: SubmissionOptions
     intake: Intake | None = None
     is_drop: bool = False
+    written: str | None = None
 
 
 class AddSamples(Dialog[Addition | None]):
@@ -95,7 +96,7 @@ class AddSamples(Dialog[Addition | None]):
         except ValueError as problem:
             self._say(str(problem))
         else:
-            self.dismiss(Addition(paths, options, intake, is_drop))
+            self.dismiss(Addition(paths, options, intake, is_drop, self._rows.written))
 
     def action_complete(self) -> None:
         """Complete the path as far as there is one way to go on; where it is not typed, go on."""
