@@ -65,6 +65,7 @@ class SampleQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     archive: Sum = ""
     refused: Annotated[str, msgspec.Meta(max_length=200)] = ""
     reason: Words = ""
+    things: Annotated[int, msgspec.Meta(ge=1, lt=2**53)] = 1
     opened: Words = ""
     sha256: Sum = ""
     size_bytes: Annotated[int, msgspec.Meta(ge=0, lt=2**53)] = 0
@@ -72,7 +73,7 @@ class SampleQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     def found(self) -> tuple[Refusal | None, OpenedArchive | None]:
         """What there is to say instead of a content: that it was refused, or that it is an opened archive; neither: it has one."""
         if self.refused:
-            return Refusal(self.refused, self.reason), None
+            return Refusal(self.refused, self.reason, self.things), None
         if self.opened:
             return None, OpenedArchive(sha256=self.sha256, size_bytes=self.size_bytes, words=self.opened)
         return None, None
@@ -134,6 +135,7 @@ def sample_query(offer: Offer, options: SubmissionOptions) -> str:
         archive=name.archive,
         refused="" if refusal is None else refusal.code,
         reason="" if refusal is None else _cut(refusal.reason),
+        things=1 if refusal is None else refusal.things,
         opened="" if opened is None else _cut(opened.words),
         sha256="" if opened is None else opened.sha256,
         size_bytes=0 if opened is None else opened.size_bytes,

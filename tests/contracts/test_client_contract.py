@@ -19,6 +19,7 @@ from malbox_tui.model.queries import TaskFilter, TaskQuery
 from malbox_tui.model.report import ResultRef
 from malbox_tui.model.sample import SampleName
 from malbox_tui.model.submission import (
+    LEFT_OUT,
     Accepted,
     Duplicate,
     Offer,
@@ -196,6 +197,11 @@ async def test_what_is_asked_of_a_submission_reaches_its_tasks(client: Client) -
 async def account(client: Client, number: int = 1, **asked: object) -> list[tuple[Fate, bytes, str]]:
     page = await client.intake_lines(LineQuery(intake=number, **asked))  # type: ignore[arg-type]
     return [(line.fate, line.name.name, line.code) for line in page.lines]
+
+
+async def test_what_was_left_out_is_counted_as_it_was_offered(client: Client) -> None:
+    refusal = Refusal(LEFT_OUT, "300 files were left out.", 300)
+    assert await receipts(client, Offer(SampleName(b"many"), refusal=refusal)) == (Refused(SampleName(b"many"), refusal),)
 
 
 async def test_whatever_was_offered_has_a_line_in_one_account(client: Client) -> None:
