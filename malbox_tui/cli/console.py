@@ -145,7 +145,8 @@ class Console:
             drain_limit_s = settings.general.drain_timeout_s
             with Watchman(sys.stdin.fileno(), end_limit_s, last_resort, drain_limit_s=drain_limit_s) as watchman:
                 source = self.options.source
-                engine = start_engine(settings, folders, source.saved_limits(), source.saved_machines(), watches=True)
+                limits, book, watches = source.saved_limits(), source.saved_machines(), source.saved_watches()
+                engine = start_engine(settings, folders, limits, book, watches=watches)
                 door = SideDoor(engine, self.options, settings)
                 watchman.guard(engine)
                 end = AppEnd()

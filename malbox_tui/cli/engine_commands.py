@@ -22,7 +22,7 @@ COMMANDS: Mapping[Callable[..., Any], str] = MappingProxyType(
         sample.sample: "sample [OPTIONS] SHA",
         looks.workers: "workers [OPTIONS]",
         machines.machines: "machines [OPTIONS] [COMMAND]",
-        watches.watches: "watches [OPTIONS]",
+        watches.watches: "watches [OPTIONS] [COMMAND]",
         pool_orders.resize: "resize [OPTIONS] [GROUP]",
         pool_orders.pause: "pause [OPTIONS]",
         pool_orders.resume: "resume [OPTIONS]",
@@ -41,4 +41,5 @@ def add_to(app: App) -> None:
     for command, usage in COMMANDS.items():
         app.command(command, usage=f"Usage: malbox-tui {usage}")
     machines.add_to(app["machines"])
+    watches.add_to(app["watches"])
     samples.add_to(app["sample"])

@@ -15,6 +15,8 @@ import signal
 import time
 from contextlib import suppress
 
+import msgspec
+
 from malbox_tui.cli.analyze import STOP_MARGIN_S
 from malbox_tui.cli.breakdown import engine_breakdown, first_cause
 from malbox_tui.cli.front_door import open_door
@@ -58,6 +60,7 @@ class Service:
         """A configuration was read from it; one that is gone later was not meant to give the defaults."""
         self._notifier = notifier
         self._engine: EngineThread | None = None
+        self._watches = options.source.saved_watches()
         self._asked: ShutdownMode | None = None
         self._reload_asked = asyncio.Event()
 
@@ -74,7 +77,7 @@ class Service:
         with troubles_told(tell, time.monotonic):
             source = self._options.source
             limits, book = source.saved_limits(), source.saved_machines()
-            engine = await asyncio.to_thread(start_engine, self._settings, folders, limits, book, watches=True)
+            engine = await asyncio.to_thread(start_engine, self._settings, folders, limits, book, watches=self._watches)
             self._engine = engine
             try:
                 if self._asked is not None:
@@ -165,7 +168,7 @@ class Service:
                 self._say("Nothing was changed.")
                 return
         self._has_file = self._options.source.exists
-        found = changes(self._read, configuration.settings)
+        found = changes(self._known, configuration.settings)
         self._read = configuration.settings
         self._settings = settings
         engine.reload(self._settings)
@@ -177,6 +180,12 @@ class Service:
         with suppress(EngineStopped):
             outcome = await engine.client.do(Command(action=ReloadPlugins(), actor=login_name(), origin="SIGHUP"))
             self._say(outcome.message)
+
+    @property
+    def _known(self) -> Settings:
+        """What the configuration would say now, had nobody but this engine changed it: it keeps watched folders beside it."""
+        latest = self._watches.latest
+        return self._read if latest is None else msgspec.structs.replace(self._read, watch=latest)
 
     # --- the end -----------------------------------------------------------------------------------------------------------------
 

@@ -16,8 +16,10 @@ from malbox_tui.config.machine_list import doubles
 from malbox_tui.config.rules import contradictions
 from malbox_tui.config.saved_limits import Limits, LimitsFile, SavedLimits, limits_of, with_limits
 from malbox_tui.config.saved_machines import MachineChanges, MachinesFile, SavedMachines, machine_notes, with_machines
+from malbox_tui.config.saved_watches import SavedWatches, WatchChanges, WatchesFile, watch_notes, with_watches
 from malbox_tui.config.settings import Settings
 from malbox_tui.config.toml_file import read_table, shown_path
+from malbox_tui.config.watching import WatchSettings
 from malbox_tui.model.errors import ConfigError
 from malbox_tui.model.machine import MachineSpec
 from malbox_tui.model.sample import visible
@@ -31,7 +33,7 @@ class Configuration:
 
     `doubles` are the faults of machines that are there twice: the first of them, and everything else, is in effect.
     `notes` are sentences on what doesn't come from the operator's file: limits of worker groups that were saved, machines
-    that were added, changed or removed.
+    and watched folders that were added, changed or removed.
     """
 
     settings: Settings
@@ -81,7 +83,7 @@ class ConfigSource:
         """The settings in effect, every fault, and what comes from elsewhere than the operator's file."""
         own, faults = self._own_settings()
         saved: Limits = {}
-        changed = MachineChanges()
+        changed, watched = MachineChanges(), WatchChanges()
         try:
             saved = self._limits_file.read()
         except ConfigError as fault:
@@ -90,13 +92,18 @@ class ConfigSource:
             changed = self._machines_file.read()
         except ConfigError as fault:
             faults.append(fault)
+        try:
+            watched = self._watches_file.read()
+        except ConfigError as fault:
+            faults.append(fault)
         if faults:
             return Configuration(Settings(), tuple(faults))
         notes = (
             *_notes(self._limits_file.shown, limits_of(own), saved),
             *machine_notes(self._machines_file, own, changed),
+            *watch_notes(self._watches_file, own, watched),
         )
-        settings = with_machines(with_limits(own, saved), changed)
+        settings = with_watches(with_machines(with_limits(own, saved), changed), watched)
         return Configuration(settings, doubles=tuple(self._doubles(settings, own)), notes=notes)
 
     def saved_limits(self) -> SavedLimits:
@@ -106,6 +113,14 @@ class ConfigSource:
     def saved_machines(self) -> SavedMachines:
         """Where an engine that runs on this configuration keeps machines for its next start."""
         return SavedMachines(self._machines_file, self._own_machines)
+
+    def saved_watches(self) -> SavedWatches:
+        """Where an engine that runs on this configuration keeps watched folders for its next start."""
+        return SavedWatches(self._watches_file, self._own_watches)
+
+    @property
+    def _watches_file(self) -> WatchesFile:
+        return WatchesFile.beside(self.path)
 
     @property
     def _machines_file(self) -> MachinesFile:
@@ -143,6 +158,10 @@ class ConfigSource:
     def _own_machines(self) -> Sequence[MachineSpec] | None:
         settings = self._settings_again()
         return None if settings is None else [machine.spec() for machine in settings.machines]
+
+    def _own_watches(self) -> Sequence[WatchSettings] | None:
+        settings = self._settings_again()
+        return None if settings is None else settings.watch
 
     def _settings_again(self) -> Settings | None:
         """None when the file has none that hold."""

@@ -18,10 +18,9 @@ from malbox_tui.config.machines import MachineSettings
 from malbox_tui.config.profile_rules import profile_faults
 from malbox_tui.config.profiles import ProfileSettings
 from malbox_tui.config.settings import DEFAULT_GROUP, AnalysisSettings, GeneralSettings
-from malbox_tui.config.watch_rules import watch_faults
+from malbox_tui.config.watch_rules import profile_fault, watch_faults
 from malbox_tui.config.watching import WatchSettings
 from malbox_tui.config.workers import DEFAULT_BATCH_TIMEOUT_MS, ExecutionMode, WorkerSettings
-from malbox_tui.model.sample import visible
 
 _Table = TypeVar("_Table", bound=msgspec.Struct)
 
@@ -46,15 +45,11 @@ def contradictions(table: Mapping[str, Any], value_faults: Sequence[Fault]) -> I
     yield from watch_faults(watches)
     for key, watch in watches:
         if watch.profile and not sound.names("profiles", watch.profile):
-            yield Fault(
-                f"{key}.profile", f"there is no profile {visible(watch.profile)}. Add it to [[profiles]], or name another."
-            )
+            yield profile_fault(f"{key}.profile", watch.profile)
     profiles = list(sound.entries("profiles", ProfileSettings))
     yield from profile_faults(profiles, None if analysis is None else analysis.critical_timeout_s)
     if analysis is not None and analysis.profile and not sound.names("profiles", analysis.profile):
-        yield Fault(
-            "analysis.profile", f"there is no profile {visible(analysis.profile)}. Add it to [[profiles]], or name another."
-        )
+        yield profile_fault("analysis.profile", analysis.profile)
     yield from _doubles(table.get("workers"))
 
 

@@ -27,6 +27,11 @@ def watch_faults(watches: Sequence[tuple[str, WatchSettings]]) -> Iterator[Fault
         earlier.append((key, real))
 
 
+def profile_fault(key: str, profile: str) -> Fault:
+    """What stands at `key` names a profile that isn't there."""
+    return Fault(key, f"there is no profile {visible(profile)}. Add it to [[profiles]], or name another.")
+
+
 def _relation(path: str, other: str) -> str:
     if path == other:
         return "is the same folder as that of"

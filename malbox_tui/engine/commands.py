@@ -25,6 +25,7 @@ from malbox_tui.engine.upkeep import Upkeep
 from malbox_tui.engine.waiting import WaitingRoom
 from malbox_tui.engine.worker_pool import WorkerPool
 from malbox_tui.model.commands import (
+    AddWatch,
     CancelTasks,
     ChangeTasks,
     Command,
@@ -38,6 +39,7 @@ from malbox_tui.model.commands import (
     PurgeSample,
     ReloadPlugins,
     RemoveMachines,
+    RemoveWatch,
     ResizeGroup,
     ResumePool,
     RetryTasks,
@@ -60,7 +62,7 @@ from malbox_tui.model.errors import (
 )
 from malbox_tui.model.queries import TaskFilter, TaskQuery, TaskRecord
 from malbox_tui.model.task import EndedBy, RunOptions, TaskState, Trigger
-from malbox_tui.ports import Clock, LimitsStore, MachineBook, NewTask, PauseBook, Store
+from malbox_tui.ports import Clock, LimitsStore, MachineBook, NewTask, PauseBook, Store, WatchKeeper
 
 REMEMBERED_KEYS = 1000
 OPERATOR = "operator"
@@ -108,6 +110,8 @@ class CommandDesk:
         self._reload_plugins = reload_plugins
         self._profiles = profiles
         self._identifying = identifying
+        self.watches: WatchKeeper | None = None
+        """Who watches folders beside this engine; None: nobody does."""
         self._changes = TaskChanges(lifecycle, profiles, tokens, critical_timeout_s)
         self._answered: OrderedDict[str, asyncio.Future[CommandOutcome]] = OrderedDict()
         self._handlers: dict[type, Callable[[Any, str], Awaitable[CommandOutcome]]] = {
@@ -124,6 +128,8 @@ class CommandDesk:
             ProbeMachines: self._probe_machines,
             SetMachine: self._set_machine,
             RemoveMachines: self._remove_machines,
+            AddWatch: self._add_watch,
+            RemoveWatch: self._remove_watch,
             MarkSample: SampleMarks(store, wall).carry_out,
             PurgeSample: self._purge if upkeep is None else upkeep.purge,
             PausePool: self._pause,
@@ -345,6 +351,17 @@ class CommandDesk:
         except StoreError as error:
             return _told(f"{message} {error}")
         return _told(f"{message} Kept in {where}.")
+
+    async def _add_watch(self, action: AddWatch, _actor: str) -> CommandOutcome:
+        return CommandOutcome(done=True, message=await self._keeper().add(action.watch))
+
+    async def _remove_watch(self, action: RemoveWatch, _actor: str) -> CommandOutcome:
+        return CommandOutcome(done=True, message=await self._keeper().remove(action.path))
+
+    def _keeper(self) -> WatchKeeper:
+        if self.watches is None:
+            raise RefusedCommand("This engine watches no folders; `serve` and the console do. Nothing was changed.")
+        return self.watches
 
     async def _pause(self, _action: PausePool, actor: str) -> CommandOutcome:
         reason = f"paused by {actor}"

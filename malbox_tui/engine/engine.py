@@ -61,6 +61,7 @@ from malbox_tui.model.upkeep import SampleForm, StoreFigures
 from malbox_tui.ports import (
     PendingEntry,
     StoreIdentity,
+    WatchKeeper,
 )
 
 log = logging.getLogger(__name__)
@@ -297,6 +298,10 @@ class Engine:
                 self._pool.resize(group.name, *limits)
                 self._pool.groups[group.name].saved = limits
         self.announce(news.ConfigReloaded())
+
+    def watched_by(self, keeper: WatchKeeper) -> None:
+        """From now on orders for watched folders go to this one."""
+        self._desk.watches = keeper
 
     def announce(self, body: news.EventBody) -> None:
         """Tell news that belongs to no task's move, and store it unless it is passing."""

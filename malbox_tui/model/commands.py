@@ -9,6 +9,7 @@ import msgspec
 
 from malbox_tui.model.machine import MachineSpec
 from malbox_tui.model.task import TaskState
+from malbox_tui.model.watching import WatchSpec
 
 
 class _Action(msgspec.Struct, frozen=True, tag_field="command", tag=True, kw_only=True):
@@ -101,6 +102,18 @@ class ProbeMachines(_Action, frozen=True, kw_only=True):
     machines: tuple[str, ...]
 
 
+class AddWatch(_Action, frozen=True, kw_only=True):
+    """Watch a folder of the engine's host from now on, and after the next start."""
+
+    watch: WatchSpec
+
+
+class RemoveWatch(_Action, frozen=True, kw_only=True):
+    """Watch a folder no more. What is being handed in is handed in to its end; nothing of the folder's is touched."""
+
+    path: str
+
+
 class MarkSample(_Action, frozen=True, kw_only=True):
     """Add to what people noted of a sample: a note (empty: none), tags, and tags that are to go."""
 
@@ -160,6 +173,8 @@ Action = (
     | SetMachine
     | RemoveMachines
     | ProbeMachines
+    | AddWatch
+    | RemoveWatch
     | MarkSample
     | PurgeSample
     | PausePool

@@ -1,4 +1,4 @@
-"""A watched folder at one moment."""
+"""A watched folder: what it is asked to be, and how it is at one moment."""
 
 from __future__ import annotations
 
@@ -18,6 +18,31 @@ class WatchState(StrEnum):
     STARTING = "starting"
     WATCHING = "watching"
     AWAY = "away"
+
+
+class WatchSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """What a watched folder is to be, in the words and with the defaults of `[[watch]]`. It may say what makes no sense: whoever takes
+    it checks it as the configuration is."""
+
+    path: str
+    recursive: bool = False
+    patterns: tuple[str, ...] = ()
+    settle_s: float = 2.0
+    afterwards: str = "leave"
+    priority: int = 1
+    again: bool = False
+    unique: bool = False
+    owner: str = ""
+    profile: str | None = None
+    plugins: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+    timeout_s: float | None = None
+    type: str | None = None
+    platform: str | None = None
+    arch: str | None = None
+    tags: tuple[str, ...] = ()
+    machine: str | None = None
+    archive: str = "members"
 
 
 class WatchView(msgspec.Struct, frozen=True, kw_only=True):

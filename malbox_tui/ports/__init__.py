@@ -7,7 +7,7 @@ Every call may raise `MalboxError`s; which, is said at the call. Cancelling a ca
 from malbox_tui.ports.books import ActionBook, IntakeBook, LimitsStore, MachineBook, MarkBook, PauseBook
 from malbox_tui.ports.clock import Clock
 from malbox_tui.ports.doors import Attachment, Away, Client
-from malbox_tui.ports.intake import ArchiveMember, Dropped, Identifier, Intake, Unpacker
+from malbox_tui.ports.intake import ArchiveMember, Dropped, Identifier, Intake, Unpacker, WatchKeeper
 from malbox_tui.ports.machines import (
     AgentLine,
     GuestChannel,
@@ -91,4 +91,5 @@ __all__ = [
     "StoredContent",
     "Unpacker",
     "UpkeepBook",
+    "WatchKeeper",
 ]

@@ -10,6 +10,7 @@ from malbox_tui.model.archive import ArchiveAccount
 from malbox_tui.model.report import Identification
 from malbox_tui.model.submission import Offer, Refusal
 from malbox_tui.model.survey import Survey
+from malbox_tui.model.watching import WatchSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,4 +89,17 @@ class Intake(Protocol):
     def offers(self, paths: Sequence[bytes]) -> AsyncIterator[Offer]:
         """An offer for each file under `paths` (folders recursively, in byte order of names), and one for each thing that can't be
         a sample, with the reason. Nothing is opened before its offer is asked for; links are not followed."""
+        ...
+
+
+class WatchKeeper(Protocol):
+    """Adds and removes watched folders while the engine runs. Each method says what follows, in sentences for a person, and raises
+    `RefusedCommand` with nothing changed."""
+
+    async def add(self, watch: WatchSpec) -> str:
+        """Watch this folder too, if the configuration could say so."""
+        ...
+
+    async def remove(self, path: str) -> str:
+        """Watch the folder no more that is watched under this path."""
         ...

@@ -14,6 +14,7 @@ from typing import Protocol
 
 from malbox_tui.config.folders import DataFolders
 from malbox_tui.config.machine_list import listed
+from malbox_tui.config.saved_watches import SavedWatches
 from malbox_tui.config.settings import Settings
 from malbox_tui.engine.adapters import Adapters
 from malbox_tui.engine.clock import SystemClock
@@ -89,10 +90,10 @@ def start_engine(
     limits: LimitsStore | None = None,
     book: MachineBook | None = None,
     *,
-    watches: bool = False,
+    watches: SavedWatches | None = None,
 ) -> EngineThread:
     """A running engine on a data folder, which it owns until it has ended. `limits` keeps changed limits of worker groups, `book`
-    changed machines. `watches`: it takes what comes into the watched folders, too.
+    changed machines. With `watches`, which keeps changed watched folders, it takes what comes into those, too.
 
     Raises `DataFolderInUse`, `ConfinementUnavailable`, `PluginUnavailable`, `ManifestError`, `StoreTooNew`, `StoreError`.
     """
@@ -103,7 +104,7 @@ def start_engine(
     thread = EngineThread(
         lambda: build_engine(settings, folders, limits=limits, book=book),
         lock.close,
-        partial(Watching, settings, folders) if watches and settings.watch else None,
+        None if watches is None else partial(Watching, settings, folders, watches),
     )
     thread.start()
     return thread

@@ -31,6 +31,8 @@ _WORDS: Mapping[type, tuple[str, str, Callable[[Any, tuple[int, ...]], str]]] = 
         commands.SetMachine: ("set", "set", lambda action, ids: _machines((action.machine.name,))),
         commands.RemoveMachines: ("removed", "remove", lambda action, ids: _machines(action.machines)),
         commands.ProbeMachines: ("probed", "probe", lambda action, ids: _machines(action.machines)),
+        commands.AddWatch: ("added", "add", lambda action, ids: f"the watched folder {_named(action.watch.path)}"),
+        commands.RemoveWatch: ("removed", "remove", lambda action, ids: f"the watched folder {_named(action.path)}"),
         commands.MarkSample: ("marked", "mark", lambda action, ids: _marks(action)),
         commands.PurgeSample: ("purged", "purge", lambda action, ids: f"sample {visible(action.sha256[:12])}{_with_tasks(ids)}"),
         commands.PausePool: ("paused", "pause", lambda action, ids: "the pool"),

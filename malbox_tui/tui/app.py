@@ -47,6 +47,7 @@ from malbox_tui.tui.screens.palette import Palette, offered
 from malbox_tui.tui.screens.report import ReportScreen
 from malbox_tui.tui.screens.sample import SampleScreen
 from malbox_tui.tui.screens.task import TaskScreen
+from malbox_tui.tui.screens.watches import WatchesScreen
 from malbox_tui.tui.screens.who import about_consoles
 from malbox_tui.tui.showing import LIVE_SCREENS, Showing
 from malbox_tui.tui.styles import styles_folder
@@ -154,6 +155,20 @@ class MalboxApp(App[ShutdownMode]):
         """What came in."""
         if isinstance(self.screen, Dashboard):
             await self.push_screen(IntakesScreen(self._around.client, self.moment, self._around.time_of_day))
+
+    async def action_show_watches(self) -> None:
+        """The watched folders."""
+        if isinstance(self.screen, Dashboard):
+            await self.push_screen(WatchesScreen(self.picture, self.moment, self._around.engine_host))
+
+    async def action_add_watch(self) -> None:
+        """Ask for a folder to watch."""
+        await self.orders.add_watch(self._around.engine_host, self._around.host)
+
+    async def action_remove_watch(self) -> None:
+        """Ask, then watch the folder under the cursor no more."""
+        if isinstance(self.screen, WatchesScreen) and (watch := self.screen.rows.current) is not None:
+            await self.orders.remove_watch(watch)
 
     def _show_tasks_of(self, sums: Sequence[str]) -> None:
         """The tasks of these contents, on the dashboard."""
@@ -387,6 +402,7 @@ class MalboxApp(App[ShutdownMode]):
         groups = (keys.DASHBOARD, keys.MACHINES) if screen is self.dashboard else (keys.TASK_SCREEN,)
         groups = (keys.MACHINE_SCREEN,) if isinstance(screen, MachineScreen) else groups
         groups = (keys.INTAKES_SCREEN,) if isinstance(screen, IntakesScreen) else groups
+        groups = (keys.WATCHES_SCREEN,) if isinstance(screen, WatchesScreen) else groups
         groups = (keys.ACCOUNT_SCREEN,) if isinstance(screen, AccountScreen) else groups
         groups = (keys.SAMPLE_SCREEN,) if isinstance(screen, SampleScreen) else groups
         groups = (keys.REPORT_SCREEN,) if isinstance(screen, ReportScreen) else groups

@@ -62,6 +62,11 @@ class Surroundings:
     monotonic: Callable[[], float] = time.monotonic
     time_of_day: Callable[[float], str] = _local_time
 
+    @property
+    def engine_host(self) -> str:
+        """Where the engine runs."""
+        return self.host if self.attachment is None else self.attachment.place.rpartition("@")[2]
+
     def away_notice(self) -> Notice | None:
         """What there is to say while an engine elsewhere can't be reached; None while it can."""
         away = None if self.attachment is None else self.attachment.away

@@ -53,6 +53,7 @@ DASHBOARD: tuple[Key, ...] = (
         "Take back what was added last, until the first of it starts; then it asks about what still waits",
     ),
     Key("intakes.show", "h", "app.show_intakes", "h", "", "What came in, and what became of each thing"),
+    Key("watches.show", "W", "app.show_watches", "W", "", "The watched folders; there one is added and removed"),
     Key("task.cancel", "c", "app.cancel_task", "c", "cancel", "Cancel the task under the cursor (asks first)"),
     Key("task.retry", "r", "app.retry_task", "r", "retry", "Analyse the content of an ended task again, as a new task"),
     Key("task.raise", "plus,equals_sign", "app.priority(1)", "+", "", "Raise the priority of a waiting task"),
@@ -242,6 +243,13 @@ INTAKES_SCREEN: tuple[Key, ...] = (
 )
 """What works on the list of intakes, besides moving."""
 
+WATCHES_SCREEN: tuple[Key, ...] = (
+    Key("watches.back", "escape,backspace", "app.back", "esc", "back", "Back to where one came from"),
+    Key("watches.add", "n", "app.add_watch", "n", "add", "Watch a folder of the engine's host, after the next start too"),
+    Key("watches.remove", "x", "app.remove_watch", "x", "remove", "Watch the folder under the cursor no more (asks first)"),
+)
+"""What works on the list of watched folders, besides moving."""
+
 ACCOUNT_SCREEN: tuple[Key, ...] = (
     Key("account.back", "escape,backspace", "app.back", "esc", "back", "Back to where one came from"),
     Key("account.view", "v", "screen.next_view", "v", "view", "Next view: all, accepted, duplicates, opened archives, refused"),
@@ -286,6 +294,7 @@ GROUPS: tuple[tuple[str, tuple[Key, ...]], ...] = (
     ("One machine", MACHINE_SCREEN),
     ("Intakes", INTAKES_SCREEN),
     ("One account", ACCOUNT_SCREEN),
+    ("Watched folders", WATCHES_SCREEN),
     ("Everywhere", EVERYWHERE),
 )
 """All keys by where they work, in the order of the help screen."""
@@ -313,6 +322,8 @@ YIELDING = (
     "app.purge_sample",
     "app.tag_sample",
     "app.note_sample",
+    "app.remove_watch",
+    "app.add_watch",
 )
 """Actions whose keys the bottom line does without where there is little room, the first one first."""
 
@@ -336,6 +347,8 @@ CHANGING_ACTIONS = frozenset(
         "disable_machine",
         "enable_machine",
         "add_machine",
+        "add_watch",
+        "remove_watch",
         "edit_machine",
         "remove_machine",
         "note_sample",

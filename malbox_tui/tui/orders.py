@@ -15,6 +15,7 @@ from textual.app import App
 
 from malbox_tui.model.commands import (
     Action,
+    AddWatch,
     CancelTasks,
     Command,
     CommandOutcome,
@@ -26,6 +27,7 @@ from malbox_tui.model.commands import (
     ProbeMachines,
     PurgeSample,
     RemoveMachines,
+    RemoveWatch,
     ResizeGroup,
     ResumePool,
     RetryTasks,
@@ -41,6 +43,7 @@ from malbox_tui.model.profile import AUTO
 from malbox_tui.model.queries import TaskPage, TaskRecord
 from malbox_tui.model.sample import escape, visible
 from malbox_tui.model.task import OWNED_STATES, TaskState
+from malbox_tui.model.watching import WatchSpec, WatchView
 from malbox_tui.ports import Client
 from malbox_tui.tui.asked import Asked
 from malbox_tui.tui.columns import name_cell
@@ -49,7 +52,9 @@ from malbox_tui.tui.moment import Moment
 from malbox_tui.tui.need_words import change_of, words_of
 from malbox_tui.tui.notices import say, say_text
 from malbox_tui.tui.screens.dialogs import Choice, Prompt, Question
-from malbox_tui.tui.screens.machine_form import NEW, Answered, MachineForm
+from malbox_tui.tui.screens.form import Answered
+from malbox_tui.tui.screens.machine_form import NEW, MachineForm
+from malbox_tui.tui.screens.watches import WatchForm
 from malbox_tui.tui.text import counted, joined_cells, plain, shown
 
 
@@ -261,6 +266,26 @@ class Orders:
 
     def _set_machine(self, machine: MachineSpec, answered: Answered) -> None:
         self._carry_out(SetMachine(machine=machine), answered=answered)
+
+    async def add_watch(self, host: str, here: str) -> None:
+        """Ask which folder of `host`, where the engine runs, is to be watched; the console is `here`."""
+
+        def send(watch: WatchSpec, answered: Answered) -> None:
+            self._carry_out(AddWatch(watch=watch), answered=answered)
+
+        await self._app.push_screen(WatchForm(host, here, send))
+
+    async def remove_watch(self, watch: WatchView) -> None:
+        """Ask, then watch a folder no more."""
+        lines = [Text.assemble("Folder ", shown(watch.path, "bold"), f": {watch.added:,} files of it were added.")]
+        lines.append(plain("What comes into it stays there from now on. Nothing in it is touched, and its tasks go on."))
+        choices = [Choice("Go on watching it", False), Choice("Watch it no more", True, harmful=True)]
+
+        def answered(yes: object) -> None:
+            if yes:
+                self._carry_out(RemoveWatch(path=watch.path))
+
+        await self._app.push_screen(Question("Watch this folder no more?", lines, choices), answered)
 
     def pause_or_resume(self, overview: Overview) -> None:
         """Pause, or resume what is paused."""

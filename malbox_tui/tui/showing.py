@@ -22,9 +22,10 @@ from malbox_tui.tui.screens.intakes import AccountScreen, IntakesScreen
 from malbox_tui.tui.screens.machine import MachineScreen
 from malbox_tui.tui.screens.sample import SampleScreen
 from malbox_tui.tui.screens.task import TaskScreen
+from malbox_tui.tui.screens.watches import WatchesScreen
 from malbox_tui.tui.widgets.away_bar import show_on_pages
 
-LIVE_SCREENS = (TaskScreen, SampleScreen, MachineScreen, IntakesScreen, AccountScreen)
+LIVE_SCREENS = (TaskScreen, SampleScreen, MachineScreen, IntakesScreen, AccountScreen, WatchesScreen)
 """Those that are drawn anew when something happened."""
 FRAMES_TO_RETRY = 2 * SHOWN_PER_SECOND
 """So many pass before an engine that couldn't be asked for anything at all is asked again."""

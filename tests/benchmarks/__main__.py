@@ -11,6 +11,7 @@ from tests.benchmarks import (
     batches,
     console,
     cost,
+    intake,
     machine,
     machines,
     pending,
@@ -41,6 +42,7 @@ GROUPS: dict[str, list[Callable[[], Iterator[Figure]]]] = {
     "served": [served.measure],
     "rig": [machines.measure],
     "watched": [watched.measure],
+    "intake": [intake.measure],
 }
 
 

@@ -1,4 +1,4 @@
-"""Proportional set size: memory with shared pages divided among those who share them (proc(5), smaps_rollup)."""
+"""How much memory processes have (proc(5)). PSS: memory with shared pages divided among those who share them, of smaps_rollup."""
 
 from __future__ import annotations
 
@@ -28,3 +28,11 @@ def tree_pss_mb(pid: int) -> float:
 def own_pss_mb() -> float:
     """PSS of this process in MB."""
     return pss_mb(os.getpid())
+
+
+def own_peak_mb() -> float:
+    """The most memory that this process ever had resident, in MB, shared pages in full."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024 / 1e6
+    raise LookupError("this kernel doesn't tell the highest resident size")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.benchmarks import batches, cost, debian, ours, pending, side_by_side, sqlite_writers
+from tests.benchmarks import batches, cost, debian, intake, ours, pending, side_by_side, sqlite_writers
 from tests.benchmarks.filled_store import fill
 from tests.benchmarks.fresh_process import MeasurementFailed, in_a_fresh_process
 from tests.benchmarks.side_by_side import PEERS, Peer
@@ -95,6 +95,16 @@ def test_files_are_analysed_one_by_one_and_in_batches() -> None:
     figures = list(batches.measure(files=4, rounds=1))
     assert [figure.unit for figure in figures] == ["files/s", "ms/file"] * 4
     assert all(figure.value for figure in figures)
+
+
+def test_folders_go_into_the_store_beside_a_loop_over_the_same_files() -> None:
+    small, large = intake.Files(5, 100), intake.Files(40, 100)
+    figures = list(intake.measure((small, large), rounds=1))
+    assert [figure.unit for figure in figures] == ["files/s", "files/s", "MB"] * 2 + ["bytes"]
+    assert all(figure.value for figure in figures[:-1])
+    for ours_of_it, loop in ((figures[0], figures[1]), (figures[3], figures[4])):
+        assert loop.compared is not None
+        assert loop.compared.ratio == pytest.approx((ours_of_it.value or 0) / (loop.value or 1))
 
 
 def test_a_measurement_in_a_process_of_its_own_returns_its_result_or_its_last_words() -> None:

@@ -214,6 +214,40 @@ def test_watched_folders_are_shown_with_what_came_of_their_files(malbox: Command
     assert malbox("actions", "--json").records[0]["actor"] == f"watch:{tmp_path}/in"
 
 
+def test_a_folder_that_is_added_is_watched_and_so_it_is_after_the_next_start(malbox: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    malbox.data.mkdir(mode=0o700)
+    with Serving(malbox.data) as service:
+        service.until_told("READY=1")
+        assert malbox("watches").out.startswith("No folder is watched.")
+        said = malbox("watches", "add", tmp_path / "in", "--settle", 0.1, "--afterwards", "delete", "--json")
+        assert (said.code, said.records[0]["done"]) == (0, True)
+        (tmp_path / "in" / "a").write_bytes(b"one")
+        while malbox("watches", "--json").records[0]["added"] == 0:
+            assert service.process.poll() is None
+        said = malbox("watches", "add", tmp_path / "in" / "below")
+        assert (said.code, "lies in the folder of" in said.out) == (1, True)
+        service.send(signal.SIGHUP)
+        service.until("nothing changed")
+        service.send(signal.SIGTERM)
+        assert service.ended() == 0
+    (malbox.data.parent / f"{malbox.data.name}.notify").unlink()
+    assert "was added while malbox-tui ran" in malbox("config", "check").out
+    with Serving(malbox.data) as service:
+        service.until_told("READY=1")
+        assert [watch["path"] for watch in malbox("watches", "--json").records] == [f"{tmp_path}/in"]
+        assert malbox("watches", "remove", f"{tmp_path}/in/").code == 0
+        assert malbox("watches", "--json").records == []
+        said = malbox("watches", "remove", tmp_path / "in")
+        assert (said.code, "No folder is watched as" in said.out) == (1, True)
+        service.send(signal.SIGTERM)
+        assert service.ended() == 0
+    assert list(malbox.data.glob("config*")) == []
+    commands = [record["action"]["command"] for record in malbox("actions", "--json").records]
+    orders = [command for command in commands if command in ("AddWatch", "RemoveWatch")]
+    assert orders == ["RemoveWatch", "RemoveWatch", "AddWatch", "AddWatch"]
+
+
 def test_who_paused_the_intake_finds_it_paused_after_a_crash(malbox: CommandLine, service: Serving) -> None:
     assert malbox("pause").code == 0
     malbox.submit("a")

@@ -8,6 +8,7 @@ import pytest
 
 from malbox_tui.model.actions import LoggedAction, Retained, SampleTaken, Submitted
 from malbox_tui.model.commands import (
+    AddWatch,
     CancelTasks,
     ChangeTasks,
     DisableMachines,
@@ -19,6 +20,7 @@ from malbox_tui.model.commands import (
     PurgeSample,
     ReloadPlugins,
     RemoveMachines,
+    RemoveWatch,
     ResizeGroup,
     ResumePool,
     RetryTasks,
@@ -32,6 +34,7 @@ from malbox_tui.model.commands import (
 from malbox_tui.model.events import ActionTaken, Event, Position
 from malbox_tui.model.machine import MachineSpec
 from malbox_tui.model.upkeep import SampleForm
+from malbox_tui.model.watching import WatchSpec
 from malbox_tui.tui.action_words import action_words
 from malbox_tui.tui.event_words import log_line
 
@@ -47,6 +50,8 @@ SAID: dict[LoggedAction, str] = {
     DisableMachines(machines=("win10-1",)): "disabled machine win10-1",
     EnableMachines(machines=("a", "b")): "enabled 2 machines",
     SetMachine(machine=MachineSpec(name="lin-1", provider="libvirt", platform="linux")): "set machine lin-1",
+    AddWatch(watch=WatchSpec(path="/srv/in\x1b")): "added the watched folder /srv/in\\x1b",
+    RemoveWatch(path="/srv/in"): "removed the watched folder /srv/in",
     RemoveMachines(machines=("a", "b")): "removed 2 machines",
     ProbeMachines(machines=("lin-1",)): "probed machine lin-1",
     MarkSample(sha256="a" * 64, note="x", tags=("apt",), untags=("b",)): "marked sample aaaaaaaaaaaa +apt -b with a note",

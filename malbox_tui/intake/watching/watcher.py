@@ -1,5 +1,5 @@
-"""All watched folders of an engine, looked after until they are closed: each is looked into when its files are due, when the kernel
-hints at a change, and now and then in any case.
+"""All watched folders of an engine, those that are added later too, looked after until they are closed: each is looked into when its
+files are due, when the kernel hints at a change, and now and then in any case.
 
 What goes wrong in one folder, whatever it is, ends neither the others nor the engine.
 """
@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 
 from malbox_tui.intake.watching.hints import FolderHints
 from malbox_tui.intake.watching.standing import troubles_of
@@ -32,14 +33,15 @@ class FolderWatch:
     """Everything but `views` and `troubles` belongs to one event loop."""
 
     def __init__(self, folders: Sequence[WatchedFolder]) -> None:
-        self._folders = folders
+        self._watched = [_Watched(folder) for folder in folders]
+        self._ending: list[_Watched] = []
         self._closed = asyncio.Event()
-        self._wakes: list[asyncio.Event] = []
+        self._group: asyncio.TaskGroup | None = None
 
     @property
     def views(self) -> tuple[WatchView, ...]:
         """How it is with each folder, in order."""
-        return tuple(folder.standing.view for folder in self._folders)
+        return tuple(watched.folder.standing.view for watched in tuple(self._watched))
 
     @property
     def troubles(self) -> tuple[str, ...]:
@@ -47,44 +49,69 @@ class FolderWatch:
         return troubles_of(self.views)
 
     async def run(self) -> None:
-        """Until `close`, or the engine's end."""
-        async with asyncio.TaskGroup() as watching:
-            for folder in self._folders:
-                watching.create_task(self._watch(folder), name=f"watched folder {visible(folder.settings.path)}")
+        """Until `close`."""
+        async with asyncio.TaskGroup() as self._group:
+            for watched in self._watched:
+                self._begin(watched)
+            await self._closed.wait()
+
+    def add(self, folder: WatchedFolder) -> None:
+        """Look after this one too. No other of its path may be there, and none that is still coming to its end (`is_ending`)."""
+        watched = _Watched(folder)
+        self._watched.append(watched)
+        if not self._closed.is_set():
+            self._begin(watched)
+
+    def remove(self, path: str) -> None:
+        """Take nothing more of the folder of this path; what is being handed in is handed in to its end."""
+        gone = [watched for watched in self._watched if watched.folder.settings.path == path]
+        self._watched = [watched for watched in self._watched if watched not in gone]
+        self._ending += gone if self._group is not None else []
+        for watched in gone:
+            watched.close()
+
+    def is_ending(self, path: str) -> bool:
+        """Whether something of a folder that was removed is still being handed in."""
+        return any(watched.folder.settings.path == path for watched in self._ending)
 
     def reload(self, max_sample_bytes: int) -> None:
         """From now on samples may be so large."""
-        for folder in self._folders:
-            folder.max_sample_bytes = max_sample_bytes
+        for watched in self._watched:
+            watched.folder.max_sample_bytes = max_sample_bytes
 
     def close(self) -> None:
         """Take nothing more; what is being handed in is handed in to its end."""
         self._closed.set()
-        for wake in self._wakes:
-            wake.set()
+        for watched in self._watched:
+            watched.close()
 
-    async def _watch(self, folder: WatchedFolder) -> None:
-        wake = asyncio.Event()
-        self._wakes.append(wake)
+    def _begin(self, watched: _Watched) -> None:
+        if self._group is not None:
+            self._group.create_task(self._watch(watched), name=f"watched folder {visible(watched.folder.settings.path)}")
+
+    async def _watch(self, watched: _Watched) -> None:
+        folder, wake, closed = watched.folder, watched.wake, watched.closed
         hinting = _Hinting(folder, wake)
         loop = asyncio.get_running_loop()
         try:
-            while not self._closed.is_set():
+            while not closed.is_set():
                 wake.clear()
                 began = loop.time()
                 due_s = await self._look(folder, began)
                 if hinting.follow():
                     due_s = 0.0  # Something may have come since.
                 took_s = loop.time() - began
-                await _until(self._closed, max(LEAST_PAUSE_S, took_s))
+                await _until(closed, max(LEAST_PAUSE_S, took_s))
                 every_s = max(LOOK_EVERY_S, took_s / SHARE_OF_TIME)
                 rest_s = (every_s if due_s is None else min(due_s, every_s)) - (loop.time() - began)
-                if rest_s > 0 and not self._closed.is_set():
+                if rest_s > 0 and not closed.is_set():
                     await _until(wake, rest_s)
         except EngineStopped:
             log.debug("watched folder %s: the engine has ended", visible(folder.settings.path))
         finally:
             hinting.close()
+            if watched in self._ending:
+                self._ending.remove(watched)
 
     async def _look(self, folder: WatchedFolder, now: float) -> float | None:
         try:
@@ -95,6 +122,19 @@ class FolderWatch:
             log.exception("watched folder %s", visible(folder.settings.path))
             folder.standing.trouble("broken", f"It could not be looked after ({error!r}); it is tried again.")
             return TRY_AGAIN_S
+
+
+@dataclass(slots=True, eq=False)
+class _Watched:
+    """A folder, what ends the watch over it, and what wakes that."""
+
+    folder: WatchedFolder
+    closed: asyncio.Event = field(default_factory=asyncio.Event)
+    wake: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def close(self) -> None:
+        self.closed.set()
+        self.wake.set()
 
 
 class _Hinting:
