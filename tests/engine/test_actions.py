@@ -154,9 +154,6 @@ def test_a_shutdown_is_kept_before_the_engine_ends(mode: ShutdownMode) -> None:
 
 def test_the_engines_own_front_door_reads_the_book_it_is_given() -> None:
     async def test(rig: EngineRig) -> None:
-        rig.engine._adapters = type(rig.engine._adapters)(
-            rig.store, rig.quarantine, rig.results, rig.runner, rig.wall, actions=rig.store
-        )
         for _ in range(3):
             await rig.do(SaveLimits())
         (latest, middle) = await rig.engine.actions(None, 2)

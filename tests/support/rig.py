@@ -284,6 +284,7 @@ def built(
         machinery,
         limits,
         marks=SimulatedMarks(world),
+        actions=store,
         intakes=store,
         pauses=pauses or ScriptedPauses(),
         guest_plugins=guest_plugins,
