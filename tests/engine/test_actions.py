@@ -7,6 +7,9 @@ import logging
 
 import pytest
 
+from malbox_tui.config.settings import Settings
+from malbox_tui.engine.adapters import Adapters
+from malbox_tui.engine.engine import Engine
 from malbox_tui.model.actions import ActionRecord, Submitted
 from malbox_tui.model.commands import (
     Action,
@@ -80,7 +83,9 @@ def test_what_consoles_are_told_is_what_is_kept() -> None:
         (record,) = await commands_kept(rig)
         (told,) = [event for event in rig.events if isinstance(event.body, ActionTaken)]
         assert (told.position.seq, told.at, told.durable) == (record.number, record.at, True)
-        assert list(await rig.engine.actions(None, 10)) == [], "an engine without a book has nothing to show"
+        assert list(await rig.engine.actions(None, 10)) == [record]
+        bookless = Engine(Settings(), Adapters(rig.store, rig.quarantine, rig.results, rig.runner, rig.wall))
+        assert list(await bookless.actions(None, 10)) == [], "an engine without a book has nothing to show"
 
     with_engine(test)
 
