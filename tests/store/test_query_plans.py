@@ -16,7 +16,7 @@ WRITES = {
     "add_samples": 3,
     "add_names": 4,
     "add_tasks": 29,
-    "move_tasks": 24,
+    "move_tasks": 25,
     "add_events": 4,
     "add_actions": 8,
     "known_tasks": 0,
