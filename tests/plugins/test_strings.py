@@ -303,5 +303,5 @@ async def test_a_wrong_option_keeps_it_from_starting(tmp_path: Path) -> None:
     settings = PluginSettings(disabled=OTHERS, config={"strings": {"min_length": "two"}})
     async with rig(tmp_path, plugins=settings, plugin_folder=BUILTIN_FOLDER) as subject:
         run = await subject.run(b"x")
-    assert (run.status, run.results) == (PluginStatus.FAILED, ())
+    assert (run.status, [result.name for result in run.results]) == (PluginStatus.FAILED, ["log"])
     assert "min_length must be a whole number from 3 to 256" in run.reason

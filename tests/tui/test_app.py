@@ -25,6 +25,7 @@ from malbox_tui.model.task import TaskState
 from malbox_tui.tui import keys
 from malbox_tui.tui.app import MalboxApp
 from malbox_tui.tui.screens.dialogs import Help, Prompt, Question
+from malbox_tui.tui.screens.intakes import AccountScreen, IntakesScreen
 from malbox_tui.tui.screens.report import ReportScreen
 from malbox_tui.tui.screens.task import TaskScreen
 from malbox_tui.tui.widgets.report_view import ReportView
@@ -242,7 +243,7 @@ async def test_help_names_every_key_and_every_key_has_an_action() -> None:
         await pilot.press("question_mark")
         assert isinstance(app.screen, Help)
         await pilot.press("escape")
-        screens = {"One task": TaskScreen, "Reports": ReportScreen}
+        screens = {"One task": TaskScreen, "Reports": ReportScreen, "Intakes": IntakesScreen, "One account": AccountScreen}
         for title, group in keys.GROUPS:
             for key in group:
                 namespace, _, name = key.action.partition("(")[0].rpartition(".")
